@@ -1,0 +1,1 @@
+//! shiftwork-core (being built).

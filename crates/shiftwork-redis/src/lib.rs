@@ -1,0 +1,1 @@
+//! shiftwork-redis (being built).

@@ -1,0 +1,1 @@
+//! shiftwork-sqlite (being built).

@@ -1,0 +1,1 @@
+//! shiftwork (being built).
