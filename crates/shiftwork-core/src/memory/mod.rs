@@ -1,0 +1,220 @@
+//! A store inside the process: the reference model, and the store for tests.
+//!
+//! [`MemoryStore`] keeps everything in plain collections behind one mutex. It spawns nothing and waits for nothing but
+//! its own changes, so tokio's paused time works with it. Its clock can be moved by hand and its calls can be made to
+//! fail ([`Fault`]), before or after they took effect.
+
+mod faults;
+mod snapshot;
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+pub use faults::{Fault, Verb};
+pub use snapshot::{QueueSnapshot, Snapshot};
+
+use crate::clock;
+use crate::error::Error;
+use crate::job::{JobName, PoolId};
+use crate::store::{
+    Beat, BeatReply, Claim, Exchange, Exchanged, Promoted, Push, Pushed, Start, Store, StoreFuture, Timed, WaitFor,
+};
+use faults::Faults;
+use state::State;
+
+/// A store inside the process. Clones share the same jobs.
+#[derive(Debug, Clone)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    faults: Mutex<Faults>,
+    clock: Mutex<ManualClock>,
+    /// Counts changes, so that a waiter can tell whether it missed one.
+    changes: watch::Sender<u64>,
+}
+
+/// Time that runs with tokio's clock from a given start, and can be moved ahead by hand.
+#[derive(Debug)]
+struct ManualClock {
+    base: Timestamp,
+    since: clock::Instant,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store whose clock starts at this machine's time.
+    pub fn new() -> Self {
+        Self::at(clock::wall_now())
+    }
+
+    /// An empty store whose clock starts at `start`. From there it runs with tokio's clock, paused or not.
+    pub fn at(start: Timestamp) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                state: Mutex::default(),
+                faults: Mutex::default(),
+                clock: Mutex::new(ManualClock { base: start, since: clock::now() }),
+                changes: watch::Sender::new(0),
+            }),
+        }
+    }
+
+    /// Moves the store's clock ahead. What becomes due by that is due at once.
+    pub fn advance(&self, by: Duration) {
+        {
+            let mut clock = lock(&self.shared.clock);
+            clock.base = clock::add(clock.base, by);
+        }
+        self.changed();
+    }
+
+    /// The store's clock.
+    pub fn now(&self) -> Timestamp {
+        let manual = lock(&self.shared.clock);
+        clock::add(manual.base, clock::now().saturating_duration_since(manual.since))
+    }
+
+    /// Makes the next call of `verb` that has no fault waiting yet fail in the given way.
+    pub fn inject(&self, verb: Verb, fault: Fault) {
+        lock(&self.shared.faults).push(verb, fault);
+    }
+
+    /// Starts or ends an outage, during which every call fails as if the store were out of reach.
+    pub fn set_outage(&self, down: bool) {
+        lock(&self.shared.faults).set_outage(down);
+        self.changed();
+    }
+
+    /// Stops a queue from giving jobs, or lets it give them again.
+    pub fn set_paused(&self, queue: &JobName, paused: bool) {
+        self.change(|state| state.queue(queue).paused = paused);
+    }
+
+    /// Sets how many jobs of a queue may run at once over all pools; `None` removes the limit.
+    pub fn set_max_concurrency(&self, queue: &JobName, limit: Option<u32>) {
+        self.change(|state| state.queue(queue).max_concurrency = limit);
+    }
+
+    /// Everything in the store.
+    pub fn snapshot(&self) -> Snapshot {
+        let now = self.now().as_second();
+        Snapshot::of(&lock(&self.shared.state), now)
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let result = change(&mut lock(&self.shared.state));
+        self.changed();
+        result
+    }
+
+    fn changed(&self) {
+        self.shared.changes.send_modify(|count| *count += 1);
+    }
+
+    /// A verb: takes effect at once, unless a fault says otherwise.
+    fn verb<'a, R: Send + 'a>(
+        &'a self,
+        verb: Verb,
+        act: impl FnOnce(&mut State, i64) -> R + Send + 'a,
+    ) -> StoreFuture<'a, R> {
+        Box::pin(async move {
+            let fault = lock(&self.shared.faults).take(verb);
+            if let Some(error) = fault.and_then(|fault| fault.before(verb)) {
+                return Err(error);
+            }
+            let now = self.now();
+            let value = self.change(|state| act(state, now.as_second()));
+            match fault.and_then(|fault| fault.after(verb)) {
+                Some(error) => Err(error),
+                None => Ok(Timed { now, value }),
+            }
+        })
+    }
+
+    fn check_outage(&self, verb: Verb) -> Result<(), Error> {
+        match lock(&self.shared.faults).outage() {
+            Some(fault) => Err(fault.before(verb).unwrap_or_else(|| faults::unavailable(verb))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn describe(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn push<'a>(&'a self, jobs: &'a [Push]) -> StoreFuture<'a, Vec<Pushed>> {
+        self.verb(Verb::Push, |state, now| jobs.iter().map(|job| state.push(job, now)).collect())
+    }
+
+    fn exchange<'a>(&'a self, request: &'a Exchange) -> StoreFuture<'a, Exchanged> {
+        self.verb(Verb::Exchange, |state, _| state.exchange(request))
+    }
+
+    fn start<'a>(&'a self, started: &'a [Start]) -> StoreFuture<'a, ()> {
+        self.verb(Verb::Start, |state, _| started.iter().for_each(|start| state.start(start)))
+    }
+
+    fn release<'a>(&'a self, pool: &'a PoolId, claims: &'a [Claim]) -> StoreFuture<'a, usize> {
+        self.verb(Verb::Release, |state, _| state.release(pool, claims))
+    }
+
+    fn promote(&self, limit: usize) -> StoreFuture<'_, Promoted> {
+        self.verb(Verb::Promote, move |state, now| state.promote(limit, now))
+    }
+
+    fn beat<'a>(&'a self, beat: &'a Beat) -> StoreFuture<'a, BeatReply> {
+        self.verb(Verb::Beat, |state, now| state.beat(beat, now))
+    }
+
+    fn leave<'a>(&'a self, pool: &'a PoolId, _queues: &'a [JobName]) -> StoreFuture<'a, ()> {
+        self.verb(Verb::Leave, |state, _| drop(state.pools.remove(pool)))
+    }
+
+    fn own_claims<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, Vec<Claim>> {
+        self.verb(Verb::OwnClaims, |state, _| state.own_claims(pool, queues))
+    }
+
+    fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let mut changes = self.shared.changes.subscribe();
+            loop {
+                changes.borrow_and_update();
+                self.check_outage(Verb::Wait)?;
+                let awaited = {
+                    let state = lock(&self.shared.state);
+                    match &wait {
+                        WaitFor::Work { queues } => state.has_work(queues),
+                        WaitFor::EarlierDue { than } => {
+                            state.next_due().is_some_and(|due| than.is_none_or(|than| due < than))
+                        }
+                    }
+                };
+                if awaited {
+                    return Ok(Timed { now: self.now(), value: () });
+                }
+                // The sender lives as long as `self`, so this can't fail.
+                let _ = changes.changed().await;
+            }
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while it holds one of these locks and leaves half a change behind.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,122 @@
+//! The store seam: what the engine asks of a place that keeps jobs.
+//!
+//! [`Store`] speaks the domain. Each verb is one atomic transition of jobs; batchable verbs take many at once, and
+//! every reply carries the store's time. No database type appears here, and no policy: a store moves exact bytes
+//! between places, core decides which and why.
+//!
+//! # The contract
+//!
+//! - A job is in exactly one place: its queue, the scheduled set, the retry set, one claim, or the dead set.
+//!   Every verb moves jobs in one step that no crash can split.
+//! - Job bytes are opaque. A store never re-encodes them; what goes in comes out, bit by bit.
+//! - For every queue, the number of running jobs equals the number of claims over all pools, after every verb.
+//! - A claim belongs to a pool. Only that pool can finish or release it, once.
+//! - First in, first out within a queue; released jobs go back to the head in their old order.
+//!
+//! The conformance suite (feature `conformance`) is this contract as tests. A store passes all of it or does not ship.
+
+mod promotion;
+mod shares;
+mod types;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use promotion::{Promotion, promotion};
+pub use shares::{Available, allot};
+pub use types::*;
+
+use crate::error::Error;
+use crate::job::{JobName, PoolId};
+
+/// What every verb returns: a boxed future that may run in a task of its own.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<Timed<T>, Error>> + Send + 'a>>;
+
+/// A place that keeps jobs, bound to one namespace. See the [module docs](self) for the contract.
+///
+/// Errors: [`Error::is_unavailable`] when the store could not be reached (whether the verb took effect is not known),
+/// [`Error::is_rejected`] when it answered and refused.
+pub trait Store: Debug + Send + Sync + 'static {
+    /// Where the jobs are, for logs and screens: never with a password.
+    fn describe(&self) -> String;
+
+    /// Adds jobs to their queues or to the scheduled set, and registers their names as known.
+    ///
+    /// Any number in one round trip, in the given order. A unique job whose key is taken is not added
+    /// ([`Pushed::Duplicate`]); all others are. If the call fails, it may have added some.
+    fn push<'a>(&'a self, jobs: &'a [Push]) -> StoreFuture<'a, Vec<Pushed>>;
+
+    /// The hot path: finishes claims and makes new ones, in one round trip and one atomic step.
+    ///
+    /// *Finish*: removes the claim and puts the job where [`Finish::to`] says. Idempotent and fenced: a claim that this
+    /// pool does not hold is reported in [`Exchanged::lost`] and nothing is written for it.
+    ///
+    /// *Claim*: takes up to [`ClaimRequest::limit`] jobs from the given queues, never from a paused queue, never
+    /// beyond a queue's max concurrency. Among queues that have jobs to give, the batch is shared in proportion to weight.
+    /// Finishes come first, so the room they make can be claimed by the same call.
+    fn exchange<'a>(&'a self, request: &'a Exchange) -> StoreFuture<'a, Exchanged>;
+
+    /// [`Store::exchange`] that claims nothing.
+    fn finish<'a>(&'a self, pool: &'a PoolId, finishes: Vec<Finish>) -> StoreFuture<'a, Exchanged> {
+        Box::pin(async move {
+            let request = Exchange { pool: pool.clone(), finishes, claim: ClaimRequest::default() };
+            self.exchange(&request).await
+        })
+    }
+
+    /// [`Store::exchange`] that finishes nothing.
+    fn claim<'a>(&'a self, pool: &'a PoolId, claim: ClaimRequest) -> StoreFuture<'a, Vec<Claim>> {
+        Box::pin(async move {
+            let request = Exchange { pool: pool.clone(), finishes: Vec::new(), claim };
+            let reply = self.exchange(&request).await?;
+            Ok(Timed { now: reply.now, value: reply.value.claims })
+        })
+    }
+
+    /// Frees the unique keys of jobs that start for the first time. A key that another Rust job has taken since stays;
+    /// one that a Go enqueuer set has no owner written on it and is freed, as the Go library does.
+    fn start<'a>(&'a self, started: &'a [Start]) -> StoreFuture<'a, ()>;
+
+    /// Gives claims of this pool back to the head of their queues, the first of the slice to run first.
+    /// Claims that the pool does not hold are passed over. Returns how many were given back.
+    fn release<'a>(&'a self, pool: &'a PoolId, claims: &'a [Claim]) -> StoreFuture<'a, usize>;
+
+    /// Moves up to `limit` due jobs from the scheduled and retry sets to their queues, oldest first, with `t` set to
+    /// now (see [`promotion`]). Malformed members go to the dead set, bytes kept.
+    fn promote(&self, limit: usize) -> StoreFuture<'_, Promoted>;
+
+    /// Writes a pool's heartbeat. With [`Beat::register`] the pool is added; without it, a pool that is no longer
+    /// registered (a reaper took it for dead) is told so and nothing is written.
+    fn beat<'a>(&'a self, beat: &'a Beat) -> StoreFuture<'a, BeatReply>;
+
+    /// Removes a pool that has stopped: its registration, its heartbeat and its bookkeeping of claims that it no
+    /// longer has. Claims that are still there stay accounted for, and a reaper finds them.
+    fn leave<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, ()>;
+
+    /// A pool's claims as the store sees them, for comparison with what the pool runs.
+    fn own_claims<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, Vec<Claim>>;
+
+    /// Sleeps until there may be something to do; returns at once when there already may be.
+    ///
+    /// A wake-up is a hint: it may come for nothing, and callers bound the wait by a timer of their own. It is never
+    /// dropped between the caller's last look and the start of the wait, because the wait begins by looking.
+    fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()>;
+
+    /// A second way to the same store that shares nothing with the first, opened on the caller's runtime: for
+    /// heartbeats, which must get through when the rest is busy or blocked.
+    ///
+    /// `None` if the store lives inside the process and has nothing to open.
+    fn dedicated(&self) -> Option<StoreFuture<'_, Arc<dyn Store>>> {
+        None
+    }
+
+    /// The store's time, by the cheapest verb.
+    fn time(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let reply = self.push(&[]).await?;
+            Ok(Timed { now: reply.now, value: () })
+        })
+    }
+}
