@@ -6,17 +6,26 @@
 //! - [`job`]: the job's envelope, byte for byte as the Go library writes it; names, ids, unique keys;
 //! - [`store`]: the [`Store`](store::Store) trait, one verb per atomic transition;
 //! - [`memory`]: a store inside the process: the reference model, and the store for tests;
-//! - [`cron`]: periodic schedules;
+//! - `client`, the enqueuer; `pool`, which runs jobs; `service`, what moves records beside them;
 //! - [`clock`]: the only module that reads time;
 //! - [`error`]: the one error type.
 
+mod client;
 pub mod clock;
 pub mod error;
 pub mod job;
 pub mod memory;
+mod pool;
+mod service;
 pub mod store;
 
+pub use client::{Client, DEFAULT_MAX_PAYLOAD, Enqueue, Receipt};
 pub use error::{BoxError, Error};
+pub use memory::MemoryStore;
+pub use pool::{
+    BoxFuture, Context, Drained, HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY, Middleware,
+    Next, Outcome, RunningPool, Tally, WorkerPool,
+};
 
 /// The result of most things here. The error defaults to a boxed one, so that `?` works on any error in a handler
 /// and in `main`.

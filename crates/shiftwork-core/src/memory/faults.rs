@@ -16,6 +16,7 @@ pub enum Verb {
     Beat,
     Leave,
     OwnClaims,
+    Backlog,
     Wait,
 }
 

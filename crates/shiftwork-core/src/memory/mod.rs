@@ -21,7 +21,8 @@ use crate::clock;
 use crate::error::Error;
 use crate::job::{JobName, PoolId};
 use crate::store::{
-    Beat, BeatReply, Claim, Exchange, Exchanged, Promoted, Push, Pushed, Start, Store, StoreFuture, Timed, WaitFor,
+    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Promoted, Push, Pushed, Start, Store, StoreFuture,
+    Timed, WaitFor,
 };
 use faults::Faults;
 use state::State;
@@ -178,15 +179,19 @@ impl Store for MemoryStore {
     }
 
     fn beat<'a>(&'a self, beat: &'a Beat) -> StoreFuture<'a, BeatReply> {
-        self.verb(Verb::Beat, |state, now| state.beat(beat, now))
+        self.verb(Verb::Beat, |state, _| state.beat(beat))
     }
 
     fn leave<'a>(&'a self, pool: &'a PoolId, _queues: &'a [JobName]) -> StoreFuture<'a, ()> {
-        self.verb(Verb::Leave, |state, _| drop(state.pools.remove(pool)))
+        self.verb(Verb::Leave, |state, _| _ = state.pools.remove(pool))
     }
 
     fn own_claims<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, Vec<Claim>> {
         self.verb(Verb::OwnClaims, |state, _| state.own_claims(pool, queues))
+    }
+
+    fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
+        self.verb(Verb::Backlog, |state, _| state.backlog(queues))
     }
 
     fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {

@@ -57,7 +57,7 @@ impl Snapshot {
                 .filter(|(_, held)| held.expires_at > now)
                 .map(|(key, held)| (key.clone(), held.owner.clone()))
                 .collect(),
-            pools: state.pools.keys().cloned().collect(),
+            pools: state.pools.clone(),
             known: state.known.clone(),
         }
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::job::{JobName, PoolId};
 use crate::store::{
-    Available, Beat, BeatReply, Claim, ClaimRequest, Destination, Exchange, Exchanged, JobBytes, Promoted, Promotion,
-    Push, Pushed, Start, UniqueLock, allot, promotion,
+    Available, Backlog, Beat, BeatReply, Claim, ClaimRequest, Destination, Exchange, Exchanged, JobBytes,
+    Promoted, Promotion, Push, Pushed, Start, UniqueLock, allot, promotion,
 };
 
 /// The most jobs that one call claims, in every store.
@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) retry: DueSet,
     pub(super) dead: DueSet,
     pub(super) unique: BTreeMap<String, UniqueEntry>,
-    pub(super) pools: BTreeMap<PoolId, PoolEntry>,
+    pub(super) pools: BTreeSet<PoolId>,
 }
 
 /// One queue and the claims made from it.
@@ -81,6 +81,10 @@ impl DueSet {
         self.by_score.insert((score, job));
     }
 
+    fn len(&self) -> usize {
+        self.by_score.len()
+    }
+
     pub(super) fn first(&self) -> Option<&(i64, JobBytes)> {
         self.by_score.first()
     }
@@ -102,13 +106,6 @@ impl DueSet {
 pub(super) struct UniqueEntry {
     pub(super) owner: String,
     pub(super) expires_at: i64,
-}
-
-/// A registered pool.
-#[derive(Debug, Clone)]
-pub(super) struct PoolEntry {
-    pub(super) beat: Beat,
-    pub(super) beat_at: i64,
 }
 
 impl State {
@@ -223,8 +220,8 @@ impl State {
         [self.scheduled.first(), self.retry.first()].into_iter().flatten().map(|(at, _)| *at).min()
     }
 
-    pub(super) fn beat(&mut self, beat: &Beat, now: i64) -> BeatReply {
-        if !beat.register && !self.pools.contains_key(&beat.pool) {
+    pub(super) fn beat(&mut self, beat: &Beat) -> BeatReply {
+        if !beat.register && !self.pools.contains(&beat.pool) {
             return BeatReply { registered: false };
         }
         for limit in &beat.queues {
@@ -234,7 +231,7 @@ impl State {
                 queue.max_concurrency = limit.max_concurrency.or(queue.max_concurrency);
             }
         }
-        self.pools.insert(beat.pool.clone(), PoolEntry { beat: beat.clone(), beat_at: now });
+        self.pools.insert(beat.pool.clone());
         BeatReply { registered: true }
     }
 
@@ -242,9 +239,24 @@ impl State {
         let mut own = Vec::new();
         for name in queues {
             let claims = self.queues.get(name).and_then(|queue| queue.claims.get(pool));
-            own.extend(claims.into_iter().flatten().map(|job| Claim { queue: name.clone(), job: job.clone() }));
+            own.extend(
+                claims.into_iter().flatten().map(|job| Claim { queue: name.clone(), job: job.clone() }),
+            );
         }
         own
+    }
+
+    pub(super) fn backlog(&self, queues: &[JobName]) -> Backlog {
+        let length = |name: &JobName| self.queues.get(name).map_or(0, |queue| queue.jobs.len());
+        Backlog {
+            queued: queues
+                .iter()
+                .map(|name| (name.clone(), length(name)))
+                .filter(|(_, jobs)| *jobs > 0)
+                .collect(),
+            scheduled: self.scheduled.len(),
+            retry: self.retry.len(),
+        }
     }
 
     /// Whether a claim over these queues would give anything.

@@ -98,6 +98,9 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// A pool's claims as the store sees them, for comparison with what the pool runs.
     fn own_claims<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, Vec<Claim>>;
 
+    /// How many jobs wait: in each of these queues (in their order), in the scheduled and in the retry set.
+    fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog>;
+
     /// Sleeps until there may be something to do; returns at once when there already may be.
     ///
     /// A wake-up is a hint: it may come for nothing, and callers bound the wait by a timer of their own. It is never

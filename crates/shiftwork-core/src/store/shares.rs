@@ -25,8 +25,7 @@ pub fn allot(available: &[Available], limit: usize, draw: f64) -> Vec<usize> {
     let mut left = limit;
     let mut draw = draw;
     while left > 0 {
-        let total: f64 =
-            open(available, &taken).map(|index| f64::from(available[index].weight)).sum();
+        let total: f64 = open(available, &taken).map(|index| f64::from(available[index].weight)).sum();
         if total == 0.0 {
             break;
         }
@@ -36,7 +35,11 @@ pub fn allot(available: &[Available], limit: usize, draw: f64) -> Vec<usize> {
         for index in open(available, &taken).collect::<Vec<_>>() {
             line += f64::from(available[index].weight);
             // Points below the end of this stretch; the last stretch ends at the last point whatever rounding says.
-            let upto = if line >= total { points } else { ((line * points as f64 / total) - draw).ceil().max(0.0) as usize };
+            let upto = if line >= total {
+                points
+            } else {
+                ((line * points as f64 / total) - draw).ceil().max(0.0) as usize
+            };
             let share = (upto - below).min(available[index].jobs - taken[index]);
             below = upto;
             taken[index] += share;

@@ -201,6 +201,17 @@ pub struct BeatReply {
     pub registered: bool,
 }
 
+/// How many jobs wait.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Queues that have jobs, in the order of the question, with how many.
+    pub queued: Vec<(JobName, usize)>,
+    /// Jobs in the scheduled set.
+    pub scheduled: usize,
+    /// Jobs in the retry set.
+    pub retry: usize,
+}
+
 /// What to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitFor {

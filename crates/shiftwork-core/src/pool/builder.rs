@@ -1,0 +1,224 @@
+//! Where a user starts: a pool is described, then run.
+
+use std::any::TypeId;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::{Context, TypeMap};
+use super::handler::{Blocking, Handler, Job, Raw, Typed};
+use super::middleware::Middleware;
+use super::options::JobOptions;
+use super::outcome::HandlerOutput;
+use super::registry::Registry;
+use super::running::{Drained, RunningPool};
+use super::shared::Shared;
+use super::tally::Tally;
+use crate::client::Client;
+use crate::error::Error;
+use crate::job::RawJob;
+
+/// The number of slots of a pool that does not say.
+const DEFAULT_CONCURRENCY: usize = 10;
+/// The most slots of a pool.
+const MAX_CONCURRENCY: usize = 100_000;
+/// Kubernetes kills a process 30 seconds after it has asked it to stop.
+const DEFAULT_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// A pool of workers: job types with their handlers, and how many jobs to run at once.
+///
+/// ```no_run
+/// # use shiftwork_core::{Client, Context, Job, WorkerPool};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Welcome { user: u64 }
+/// # impl Job for Welcome { const NAME: &str = "welcome"; }
+/// # async fn example(client: Client) -> Result<(), shiftwork_core::Error> {
+/// async fn welcome(job: Welcome, ctx: Context) -> shiftwork_core::Result {
+///     println!("welcome, user {} (attempt {})", job.user, ctx.attempt());
+///     Ok(())
+/// }
+///
+/// WorkerPool::new(client).concurrency(20).job(welcome).run().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A mistake in the description (a name that can't be, a type registered twice) is reported when the pool is started.
+#[must_use = "a pool does nothing until it is run"]
+pub struct WorkerPool {
+    client: Client,
+    registry: Registry,
+    middleware: Vec<Arc<dyn Middleware>>,
+    state: TypeMap,
+    concurrency: usize,
+    shutdown_timeout: Duration,
+    mistake: Option<Error>,
+}
+
+impl fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerPool")
+            .field("client", &self.client)
+            .field("queues", &self.registry.queues())
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}
+
+impl WorkerPool {
+    /// A pool without job types yet, on the store of `client`.
+    pub fn new(client: impl Into<Client>) -> Self {
+        Self {
+            client: client.into(),
+            registry: Registry::default(),
+            middleware: Vec::new(),
+            state: TypeMap::new(),
+            concurrency: DEFAULT_CONCURRENCY,
+            shutdown_timeout: DEFAULT_SHUTDOWN_TIMEOUT,
+            mistake: None,
+        }
+    }
+
+    /// Adds a job type with the default [`JobOptions`]. The handler is an async function or closure of the job's args
+    /// and a [`Context`].
+    pub fn job<J, F, Fut>(self, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: HandlerOutput,
+    {
+        self.job_with(JobOptions::default(), handler)
+    }
+
+    /// Adds a job type.
+    pub fn job_with<J, F, Fut>(self, options: JobOptions, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: HandlerOutput,
+    {
+        self.add(J::NAME, options, Arc::new(Typed::new(handler)))
+    }
+
+    /// Adds a job type whose handler blocks its thread: it runs on threads of the pool's own, as many as it has slots.
+    pub fn blocking<J, F, O>(self, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> O + Send + Sync + 'static,
+        O: HandlerOutput,
+    {
+        self.blocking_with(JobOptions::default(), handler)
+    }
+
+    /// As [`WorkerPool::blocking`], with options.
+    pub fn blocking_with<J, F, O>(self, options: JobOptions, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> O + Send + Sync + 'static,
+        O: HandlerOutput,
+    {
+        self.add(J::NAME, options, Arc::new(Blocking::new(handler)))
+    }
+
+    /// Adds a job type by name whose handler takes the job as it is, args undecoded.
+    pub fn raw<F, Fut>(self, name: &str, options: JobOptions, handler: F) -> Self
+    where
+        F: Fn(RawJob, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: HandlerOutput,
+    {
+        self.add(name, options, Arc::new(Raw(handler)))
+    }
+
+    /// Adds code around every handler. The first one added is the outermost.
+    pub fn middleware(mut self, middleware: impl Middleware) -> Self {
+        self.middleware.push(Arc::new(middleware));
+        self
+    }
+
+    /// Adds a value that handlers read with [`Context::state`]: a database pool, a configuration. One of each type.
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.state.insert(TypeId::of::<T>(), Arc::new(value));
+        self
+    }
+
+    /// How many jobs run at once (default 10).
+    pub fn concurrency(mut self, slots: usize) -> Self {
+        self.concurrency = slots;
+        self
+    }
+
+    /// How long [`WorkerPool::run`] waits for running jobs after it was asked to stop (default 25 s). Then their tokens
+    /// fire, and what does not end soon is given back to its queue, to be run again.
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.shutdown_timeout = timeout;
+        self
+    }
+
+    /// Runs until the process gets SIGTERM or SIGINT (ctrl-c), then stops as [`RunningPool::stop`] does. A second signal
+    /// cuts the waiting short.
+    ///
+    /// # Errors
+    ///
+    /// If the pool is described wrongly or the store can't be reached at the start. Once it runs, it sits out any outage.
+    pub async fn run(self) -> Result<Tally, Error> {
+        let mut signals = super::running::Signals::install()?;
+        let pool = self.start().await?;
+        signals.recv().await;
+        tracing::info!(target: "shiftwork", "asked to stop; finishing what runs");
+        Ok(pool.stop_unless(async move { signals.recv().await }).await)
+    }
+
+    /// Runs until `until` completes, then stops as [`RunningPool::stop`] does. Installs no signal handlers.
+    ///
+    /// # Errors
+    ///
+    /// As [`WorkerPool::run`].
+    pub async fn run_until(self, until: impl Future) -> Result<Tally, Error> {
+        let pool = self.start().await?;
+        until.await;
+        Ok(pool.stop().await)
+    }
+
+    /// Runs until the queues of this pool's job types have nothing to give, then stops, and says what is left: a paused
+    /// queue, one at its limit, jobs that wait for their time. Gives up after `timeout`, if producers keep it busy.
+    ///
+    /// # Errors
+    ///
+    /// As [`WorkerPool::run`], and if the store can't be asked for what is left.
+    pub async fn drain(self, timeout: Duration) -> Result<Drained, Error> {
+        self.start().await?.drain(timeout).await
+    }
+
+    /// Starts the pool and returns a handle to it. When this returns, the pool is registered in the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`WorkerPool::run`].
+    pub async fn start(self) -> Result<RunningPool, Error> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        if self.registry.is_empty() {
+            return Err(Error::config("the worker pool has no job types; add one with `.job(handler)`"));
+        }
+        if !(1..=MAX_CONCURRENCY).contains(&self.concurrency) {
+            return Err(Error::config(format!(
+                "a worker pool of concurrency {} can't run; write 1 to {MAX_CONCURRENCY}",
+                self.concurrency
+            )));
+        }
+        let shared = Shared::new(self.client, self.registry, self.middleware, self.state, self.concurrency);
+        RunningPool::start(Arc::new(shared), self.concurrency, self.shutdown_timeout).await
+    }
+
+    fn add(mut self, name: &str, options: JobOptions, handler: Arc<dyn Handler>) -> Self {
+        if let Err(mistake) = self.registry.add(name, options, handler) {
+            self.mistake.get_or_insert(mistake);
+        }
+        self
+    }
+}

@@ -1,0 +1,115 @@
+//! Runs one job: handler and middleware inside a task that turns every end into a [`Fate`].
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::middleware::Next;
+use super::outcome::HandlerResult;
+use super::policy::{End, Fate, dead, fate};
+use super::registry::JobType;
+use super::shared::Shared;
+use crate::clock;
+use crate::error::full_text;
+use crate::job::RawJob;
+
+/// How long a handler may go on after its token has fired because its time was up.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
+
+/// One attempt at a job.
+pub(crate) struct Attempt {
+    pub(crate) job: RawJob,
+    pub(crate) job_type: Arc<JobType>,
+    pub(crate) worker: Arc<str>,
+    pub(crate) token: CancellationToken,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Attempt {
+    /// Runs it to its end. Never panics, whatever handler, middleware and backoff do.
+    pub(crate) async fn run(self) -> Fate {
+        let started = clock::now();
+        let end = self.end().await;
+        let now = self.shared.clock().now().unwrap_or_else(clock::wall_now);
+        let decided =
+            std::panic::catch_unwind(AssertUnwindSafe(|| fate(&self.job, &end, &self.job_type.options, now)));
+        let fate = decided.unwrap_or_else(|panic| {
+            let reason = format!("the backoff function panicked: {}", panic_text(&*panic));
+            dead(&self.job, &reason, now)
+        });
+        self.log(&end, &fate, started);
+        fate
+    }
+
+    async fn end(&self) -> End {
+        let ctx = Context::new(
+            self.job.clone(),
+            self.job_type.clone(),
+            self.worker.clone(),
+            self.token.clone(),
+            self.shared.clone(),
+        );
+        let next = Next::new(self.shared.middleware.clone(), self.job_type.handler.clone());
+        // The call itself is inside, too: a handler may panic before it returns its future.
+        let handler = AssertUnwindSafe(async move { next.run(ctx).await }).catch_unwind();
+        let caught = match self.job_type.options.timeout {
+            None => handler.await,
+            Some(timeout) => return self.end_in_time(handler, timeout).await,
+        };
+        end_of(caught)
+    }
+
+    async fn end_in_time(
+        &self,
+        handler: impl Future<Output = Result<HandlerResult, Box<dyn Any + Send>>>,
+        timeout: Duration,
+    ) -> End {
+        tokio::pin!(handler);
+        if let Ok(caught) = tokio::time::timeout(timeout, &mut handler).await {
+            return end_of(caught);
+        }
+        self.token.cancel();
+        let timed_out = format!("timed out after {timeout:?}");
+        match tokio::time::timeout(CANCEL_GRACE, &mut handler).await.map(end_of) {
+            // It had all but finished: calling that a failure would run it twice.
+            Ok(returned @ End::Returned(_)) => returned,
+            Ok(End::Failed(reason)) => End::Failed(format!("{timed_out}: {reason}")),
+            Err(_) => End::Failed(timed_out),
+        }
+    }
+
+    fn log(&self, end: &End, fate: &Fate, started: clock::Instant) {
+        let (name, id) = (&*self.job_type.name, self.job.id());
+        let elapsed = clock::now().saturating_duration_since(started);
+        match end {
+            End::Failed(error) => tracing::warn!(
+                target: "shiftwork", job = name, id, ?elapsed, next = ?fate.kind, error, "job failed"
+            ),
+            End::Returned(outcome) => tracing::debug!(
+                target: "shiftwork", job = name, id, ?elapsed, next = ?fate.kind, ?outcome, "job ended"
+            ),
+        }
+    }
+}
+
+fn end_of(caught: Result<HandlerResult, Box<dyn Any + Send>>) -> End {
+    match caught {
+        Ok(Ok(outcome)) => End::Returned(outcome),
+        Ok(Err(error)) => End::Failed(full_text(&*error)),
+        Err(panic) => End::Failed(panic_text(&*panic).to_owned()),
+    }
+}
+
+/// What a panic said. `panic!` carries a `&str` or a `String`; anything else was thrown on purpose.
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("the handler panicked with a value that is not text")
+}

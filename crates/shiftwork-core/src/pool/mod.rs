@@ -1,0 +1,36 @@
+//! Worker pools: job types, handlers and middleware, and what runs them.
+//!
+//! The files in the order in which a job travels: [`dispatcher`] claims it, [`intake`] looks at it, [`registry`] knows its
+//! handler, [`executor`] runs it, [`policy`] decides what becomes of it, and [`completer`] sees to it that the store takes that.
+//! [`builder`] is where a user starts, [`running`] how a pool stops.
+
+mod blocking;
+mod builder;
+mod completer;
+mod context;
+mod dispatcher;
+mod executor;
+mod handler;
+mod intake;
+mod link;
+mod middleware;
+mod options;
+mod outcome;
+mod policy;
+mod registry;
+mod running;
+mod shared;
+mod slots;
+mod tally;
+
+pub use builder::WorkerPool;
+pub use context::Context;
+pub use handler::{BoxFuture, Job};
+pub use middleware::{Middleware, Next};
+pub use options::{JobOptions, MAX_PRIORITY};
+pub use outcome::{HandlerOutput, HandlerResult, Outcome};
+pub use running::{Drained, RunningPool};
+pub use tally::Tally;
+
+pub(crate) use link::Link;
+pub(crate) use shared::Shared;

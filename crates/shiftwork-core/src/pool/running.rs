@@ -1,0 +1,229 @@
+//! A pool that runs, and how it stops.
+//!
+//! Stopping has two phases. *Quiet*: no more claims; what runs goes on until the shutdown timeout. Then the tokens of what still
+//! runs fire, and after a moment of grace it is dropped and its claims go back to the head of their queues, so that another pool
+//! has them at once. Senders stop before receivers: the scheduler, which feeds queues, then the dispatcher, then its
+//! completer. The heartbeat is last: as long as a claim is in our name, others must see us alive.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::dispatcher::{Dispatcher, Phase};
+use super::shared::Shared;
+use super::tally::Tally;
+use crate::error::Error;
+use crate::job::{PoolId, WorkerId};
+use crate::service::{Heartbeat, Scheduler, run_service};
+use crate::store::Backlog;
+
+/// How long jobs may go on after their tokens have fired.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+/// How long giving back and committing may take after that. With the grace and the default timeout it stays within
+/// the 30 seconds that orchestrators give.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A pool that runs. Dropping the handle lets it run on; [`RunningPool::stop`] stops it.
+pub struct RunningPool {
+    shared: Arc<Shared>,
+    phase: watch::Sender<Phase>,
+    dispatcher: JoinHandle<Tally>,
+    services: Vec<JoinHandle<()>>,
+    stop_services: CancellationToken,
+    heartbeat: Heartbeat,
+    shutdown_timeout: Duration,
+}
+
+impl fmt::Debug for RunningPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningPool")
+            .field("id", &self.id())
+            .field("phase", &*self.phase.borrow())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a drained pool did and what it left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drained {
+    /// What it did.
+    pub tally: Tally,
+    /// Whether its queues had nothing more to give. If not, the time was up before.
+    pub complete: bool,
+    /// What is left.
+    pub left: Backlog,
+}
+
+impl RunningPool {
+    pub(super) async fn start(
+        shared: Arc<Shared>,
+        concurrency: usize,
+        shutdown_timeout: Duration,
+    ) -> Result<Self, Error> {
+        if cfg!(panic = "abort") {
+            tracing::warn!(
+                target: "shiftwork",
+                "this program is built with panic=abort: a handler that panics ends the process, and its job is \
+                 taken for lost with it"
+            );
+        }
+        let workers: Vec<WorkerId> = (0..concurrency).map(|_| WorkerId::random()).collect();
+        // Registered before the first claim: a claim of a pool that nobody knows looks like one of a dead pool.
+        let heartbeat = Heartbeat::start(shared.clone(), &workers).await?;
+        let (phase, phases) = watch::channel(Phase::Working);
+        let dispatcher = Dispatcher::new(shared.clone(), &workers, heartbeat.membership(), phases);
+        let stop_services = CancellationToken::new();
+        let scheduler = Scheduler::new(shared.clone());
+        let services =
+            vec![tokio::spawn(run_service(scheduler, shared.store().clone(), stop_services.clone()))];
+        tracing::info!(
+            target: "shiftwork", pool = &*heartbeat.pool(), concurrency, store = shared.store().describe(),
+            "the worker pool has started"
+        );
+        Ok(Self {
+            shared,
+            phase,
+            dispatcher: tokio::spawn(dispatcher.run()),
+            services,
+            stop_services,
+            heartbeat,
+            shutdown_timeout,
+        })
+    }
+
+    /// The id under which the pool is registered now. It changes if a reaper removes the pool and it comes back.
+    pub fn id(&self) -> PoolId {
+        self.heartbeat.pool()
+    }
+
+    /// Claims no more jobs; what runs goes on. [`RunningPool::stop`] ends it.
+    pub fn quiet(&self) {
+        self.heartbeat.set_quiet();
+        self.advance(Phase::Quiet);
+    }
+
+    /// Stops the pool: claims no more, waits for running jobs until the shutdown timeout, fires the tokens of those
+    /// that are left, and gives back to their queues what does not end soon after.
+    pub async fn stop(self) -> Tally {
+        self.stop_unless(std::future::pending::<()>()).await
+    }
+
+    /// As [`RunningPool::stop`]; the waiting is cut short when `hurry` completes.
+    pub async fn stop_unless(mut self, hurry: impl Future) -> Tally {
+        self.stop_services.cancel();
+        self.quiet();
+        let patience = async {
+            tokio::select! {
+                () = tokio::time::sleep(self.shutdown_timeout) => {}
+                _ = hurry => {}
+            }
+        };
+        let ended = tokio::select! {
+            ended = &mut self.dispatcher => Some(ended),
+            () = patience => None,
+        };
+        let tally = match ended {
+            Some(tally) => tally.unwrap_or_else(report_crash),
+            None => self.stop_by_force().await,
+        };
+        self.end(tally).await
+    }
+
+    /// Runs on until the queues have nothing to give, at most for `timeout`; then stops.
+    ///
+    /// # Errors
+    ///
+    /// If the store can't be asked for what is left.
+    pub async fn drain(mut self, timeout: Duration) -> Result<Drained, Error> {
+        let (store, queues) = (self.shared.store().clone(), self.shared.registry.queues());
+        self.advance(Phase::Draining);
+        let ended = tokio::time::timeout(timeout, &mut self.dispatcher).await;
+        let complete = ended.is_ok();
+        let tally = match ended {
+            Ok(tally) => {
+                self.stop_services.cancel();
+                let tally = tally.unwrap_or_else(report_crash);
+                self.end(tally).await
+            }
+            Err(_) => self.stop().await,
+        };
+        let left = store.backlog(&queues).await?.value;
+        Ok(Drained { tally, complete, left })
+    }
+
+    async fn stop_by_force(&mut self) -> Tally {
+        tracing::warn!(target: "shiftwork", "jobs still run at the end of the shutdown timeout; cancelling them");
+        for (phase, patience) in [(Phase::Cancelled, CANCEL_GRACE), (Phase::Released, RELEASE_TIMEOUT)] {
+            self.advance(phase);
+            if let Ok(tally) = tokio::time::timeout(patience, &mut self.dispatcher).await {
+                return tally.unwrap_or_else(report_crash);
+            }
+        }
+        tracing::error!(
+            target: "shiftwork",
+            "the store did not take the ends of all jobs in time; their claims stay, and a reaper will find them"
+        );
+        self.dispatcher.abort();
+        Tally::default()
+    }
+
+    async fn end(self, tally: Tally) -> Tally {
+        for service in self.services {
+            // A service ends after the call it is in; that call has a time-out of its own.
+            let _ = service.await;
+        }
+        self.heartbeat.stop(&self.shared.registry.queues()).await;
+        tracing::info!(target: "shiftwork", ?tally, "the worker pool has stopped");
+        tally
+    }
+
+    /// Phases only go forward.
+    fn advance(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let forward = *phase < to;
+            if forward {
+                *phase = to;
+            }
+            forward
+        });
+    }
+}
+
+fn report_crash(error: tokio::task::JoinError) -> Tally {
+    tracing::error!(target: "shiftwork", %error, "the dispatcher ended by itself; its claims stay, and a reaper will find them");
+    Tally::default()
+}
+
+/// SIGTERM and SIGINT.
+#[derive(Debug)]
+pub(super) struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    pub(super) fn install() -> Result<Self, Error> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let install = |kind| {
+            signal(kind).map_err(|error| {
+                Error::config(format!("no handler for SIGTERM and SIGINT can be set: {error}"))
+            })
+        };
+        Ok(Self {
+            terminate: install(SignalKind::terminate())?,
+            interrupt: install(SignalKind::interrupt())?,
+        })
+    }
+
+    pub(super) async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What all parts of a running pool share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::blocking::BlockingThreads;
+use super::context::TypeMap;
+use super::middleware::Middleware;
+use super::registry::Registry;
+use crate::client::Client;
+use crate::clock::StoreClock;
+use crate::store::Store;
+
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) registry: Registry,
+    pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) state: TypeMap,
+    pub(crate) blocking: BlockingThreads,
+    at_risk: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        client: Client,
+        registry: Registry,
+        middleware: Vec<Arc<dyn Middleware>>,
+        state: TypeMap,
+        concurrency: usize,
+    ) -> Self {
+        Self {
+            client,
+            registry,
+            middleware: middleware.into(),
+            state,
+            blocking: BlockingThreads::new(concurrency),
+            at_risk: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        self.client.store()
+    }
+
+    pub(crate) fn clock(&self) -> &StoreClock {
+        self.client.clock()
+    }
+
+    /// Whether the heartbeat has not got through for so long that others may take the pool for dead.
+    pub(crate) fn at_risk(&self) -> bool {
+        self.at_risk.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_at_risk(&self, at_risk: bool) -> bool {
+        self.at_risk.swap(at_risk, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,76 @@
+//! Services: what moves records between states beside the jobs themselves. One shape for all of them.
+//!
+//! A [`Service`] has a name and does one round at a time; [`run_service`] is the loop around it: errors, backoff and stopping
+//! are solved there once. The heartbeat is no such service: it has to live when all else is blocked, so it has a thread.
+
+mod heartbeat;
+mod scheduler;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use heartbeat::Heartbeat;
+pub(crate) use scheduler::Scheduler;
+
+use crate::error::Error;
+use crate::pool::{BoxFuture, Link};
+use crate::store::{Store, WaitFor};
+
+/// Work that is done again and again.
+pub(crate) trait Service: Send + 'static {
+    /// Who it is, for the log.
+    const NAME: &'static str;
+
+    /// One round, and how long to pause after it. A round is never interrupted, so it is bounded.
+    fn round(&mut self) -> impl Future<Output = Result<Pause, Error>> + Send;
+}
+
+/// What a service does between two rounds.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    /// At most this long.
+    pub(crate) at_most: Duration,
+    /// Less, if this happens.
+    pub(crate) unless: Option<WaitFor>,
+}
+
+/// Runs a service until `stop` fires.
+pub(crate) async fn run_service<S: Service>(mut service: S, store: Arc<dyn Store>, stop: CancellationToken) {
+    let mut link = Link::new(S::NAME);
+    while !stop.is_cancelled() {
+        match service.round().await {
+            Ok(pause) => {
+                link.answered();
+                if let Err(error) = rest(pause, &store, &stop).await {
+                    sleep_until(link.failed(&error), &stop).await;
+                }
+            }
+            Err(error) => sleep_until(link.failed(&error), &stop).await,
+        }
+    }
+}
+
+async fn rest(pause: Pause, store: &Arc<dyn Store>, stop: &CancellationToken) -> Result<(), Error> {
+    let woken: BoxFuture<Result<(), Error>> = match pause.unless {
+        Some(wait) => {
+            let store = store.clone();
+            Box::pin(async move { store.wait(wait).await.map(|_| ()) })
+        }
+        None => Box::pin(std::future::pending()),
+    };
+    // Dropping a wait loses nothing: it only looks.
+    tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        () = tokio::time::sleep(pause.at_most) => Ok(()),
+        woken = woken => woken,
+    }
+}
+
+async fn sleep_until(at: crate::clock::Instant, stop: &CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep_until(at) => {}
+    }
+}
