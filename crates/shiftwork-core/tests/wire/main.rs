@@ -24,7 +24,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 }
 
 fn text(value: &Value) -> String {
-    String::from_utf8(bytes(value)).unwrap()
+    String::from_utf8_lossy(&bytes(value)).into_owned()
 }
 
 /// Go escapes what was not UTF-8 and writes a U+FFFD that was there as it is. A Rust string is always UTF-8, so the

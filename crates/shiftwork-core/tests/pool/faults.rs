@@ -1,0 +1,119 @@
+//! What a pool does when the store fails.
+
+use std::time::Duration;
+
+use shiftwork_core::memory::{Fault, Verb};
+use shiftwork_core::store::Store;
+use shiftwork_core::{Context, WorkerPool};
+
+use super::*;
+
+fn pool(client: Client, log: &Log) -> WorkerPool {
+    let seen = log.clone();
+    WorkerPool::new(client).concurrency(4).job(move |job: Number, _: Context| {
+        let seen = seen.clone();
+        async move {
+            seen.add(job.n);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finished_job_is_not_forgotten_because_the_store_blinked() {
+    let (store, client) = store();
+    client.enqueue(Number { n: 1 }).await.unwrap();
+    let log = Log::default();
+    let pool = pool(client, &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for _ in 0..5 {
+        store.inject(Verb::Exchange, Fault::Unavailable);
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(store.snapshot().jobs(), 0);
+    let tally = pool.stop().await;
+    assert_eq!((tally.done, tally.lost), (1, 0));
+    assert_eq!(log.lines(), ["1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_to_a_finish_does_not_finish_twice_and_raises_no_alarm() {
+    let (store, client) = store();
+    client.enqueue(Number { n: 1 }).await.unwrap();
+    let log = Log::default();
+    let pool = pool(client, &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    store.inject(Verb::Exchange, Fault::LostReply);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(store.snapshot().jobs(), 0);
+    let tally = pool.stop().await;
+    assert_eq!((tally.done, tally.lost), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_an_hour_needs_no_restart_and_cancels_nothing() {
+    let (store, client) = store();
+    client.enqueue_many((0..8).map(|n| Number { n })).await.unwrap();
+    let log = Log::default();
+    let pool = pool(client.clone(), &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let id = pool.id();
+    store.set_outage(true);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(log.lines().len(), 4);
+    store.set_outage(false);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(log.lines().len(), 8);
+    assert_eq!(pool.id(), id, "its registration still stood");
+    client.enqueue(Number { n: 8 }).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let tally = pool.stop().await;
+    assert_eq!((tally.done, tally.lost, tally.released), (9, 0, 0));
+    assert_eq!(store.snapshot().jobs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a31_a_refused_finish_is_isolated_given_up_and_left_to_reconciliation() {
+    let (store, client) = store();
+    client.enqueue_many((0..4).map(|n| Number { n })).await.unwrap();
+    let log = Log::default();
+    let pool = pool(client, &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    // The four end together. The group is refused, then its first half, then the single ones again and again.
+    for _ in 0..4 * 5 + 3 {
+        store.inject(Verb::Exchange, Fault::Rejected);
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let tally = pool.stop().await;
+    assert_eq!((tally.done, tally.given_up), (4, 4));
+    assert_eq!(store.snapshot().queue("number").running(), 4, "their claims stay");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a29_a_pool_that_was_removed_cancels_its_jobs_and_comes_back_under_a_new_id() {
+    let (store, client) = store();
+    client.enqueue(Number { n: 1 }).await.unwrap();
+    let log = Log::default();
+    let seen = log.clone();
+    let pool = WorkerPool::new(client)
+        .job(move |_: Number, ctx: Context| {
+            let seen = seen.clone();
+            async move {
+                seen.add("started");
+                ctx.cancelled().await;
+                seen.add("cancelled");
+            }
+        })
+        .start()
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let old = pool.id();
+    store.leave(&old, &[name("number")]).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_ne!(pool.id(), old);
+    assert_eq!(store.snapshot().pools.into_iter().collect::<Vec<_>>(), [pool.id()]);
+    assert_eq!(log.lines(), ["started", "cancelled"]);
+    let tally = pool.stop().await;
+    assert_eq!((tally.done, tally.lost), (0, 1), "its late end does nothing");
+}
