@@ -52,6 +52,12 @@ impl Error {
         Self(Box::new(Repr { kind, message, source }))
     }
 
+    /// The same error with a sentence in front.
+    pub fn context(mut self, sentence: impl fmt::Display) -> Self {
+        self.0.message = format!("{sentence}: {}", self.0.message);
+        self
+    }
+
     /// Whether the store was out of reach, so that trying again later makes sense.
     pub fn is_unavailable(&self) -> bool {
         self.0.kind == Kind::Unavailable

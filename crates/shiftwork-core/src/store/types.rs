@@ -19,6 +19,13 @@ pub struct Timed<T> {
     pub value: T,
 }
 
+impl<T> Timed<T> {
+    /// Another reply at the same time.
+    pub fn with<U>(self, value: U) -> Timed<U> {
+        Timed { now: self.now, value }
+    }
+}
+
 /// One job to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Push {

@@ -1,0 +1,67 @@
+//! `beat` and `leave`.
+
+use redis::Value;
+use shiftwork_core::Error;
+use shiftwork_core::job::{JobName, PoolId};
+use shiftwork_core::store::{Beat, BeatReply, Timed};
+
+use crate::reply::{array_of, integer};
+use crate::script::{BEAT, LEAVE};
+use crate::store::Inner;
+
+pub(crate) async fn beat(inner: &Inner, beat: &Beat) -> Result<Timed<BeatReply>, Error> {
+    let mut names: Vec<&str> = beat.queues.iter().map(|limit| limit.queue.as_str()).collect();
+    names.sort_unstable();
+    let reply: Value = BEAT
+        .run(&inner.connection, |command| {
+            command.arg(3 + beat.queues.len());
+            command
+                .arg(inner.keys.worker_pools())
+                .arg(inner.keys.heartbeat(&beat.pool))
+                .arg(inner.keys.known_jobs());
+            for limit in &beat.queues {
+                command.arg(inner.keys.max_concurrency(&limit.queue));
+            }
+            command
+                .arg(&*beat.pool)
+                .arg(u8::from(beat.register))
+                .arg(inner.offset.micros())
+                .arg(beat.queues.len());
+            for limit in &beat.queues {
+                let max = limit.max_concurrency.map(|max| max.to_string()).unwrap_or_default();
+                command.arg(limit.queue.as_str()).arg(max);
+            }
+            command.arg("started_at").arg(beat.started_at);
+            command.arg("job_names").arg(names.join(","));
+            command.arg("concurrency").arg(beat.concurrency);
+            command.arg("worker_ids").arg(beat.worker_ids.join(","));
+            command.arg("host").arg(&beat.host);
+            command.arg("pid").arg(beat.pid);
+            // Not the Go library's; it passes over them.
+            command.arg("language").arg("rust");
+            command.arg("version").arg(env!("CARGO_PKG_VERSION"));
+            command.arg("quiet").arg(u8::from(beat.quiet));
+        })
+        .await?;
+    let [seconds, micros, registered] = array_of(reply)?;
+    let micros = integer(&seconds)?.saturating_mul(1_000_000) + integer(&micros)?;
+    // The script has added the offset already.
+    let now = jiff::Timestamp::from_microsecond(micros).map_err(|_| crate::reply::unexpected(&seconds))?;
+    Ok(Timed { now, value: BeatReply { registered: integer(&registered)? == 1 } })
+}
+
+pub(crate) async fn leave(inner: &Inner, pool: &PoolId, queues: &[JobName]) -> Result<Timed<()>, Error> {
+    let _: i64 = LEAVE
+        .run(&inner.connection, |command| {
+            command.arg(2 + 2 * queues.len());
+            command.arg(inner.keys.worker_pools()).arg(inner.keys.heartbeat(pool));
+            for queue in queues {
+                command.arg(inner.keys.lock_info(queue)).arg(inner.keys.in_progress(queue, pool));
+            }
+            command.arg(&**pool);
+        })
+        .await?;
+    let reply: Value = inner.connection.query(&redis::cmd("TIME")).await?;
+    let [seconds, micros] = array_of(reply)?;
+    Ok(Timed { now: inner.offset.time(&seconds, &micros)?, value: () })
+}
