@@ -251,7 +251,7 @@ async fn a33_a_unique_key_is_free_when_the_job_starts_and_not_before() {
                 // The first job's key is free while it runs: a second one is taken, a third is a duplicate of that.
                 0 => {
                     seen.add(format!("first {} {}", push(unique()).await?, push(unique()).await?));
-                    Err("once more".into())
+                    Err::<(), BoxError>("once more".into())
                 }
                 1 => {
                     seen.add(format!("second {}", push(unique().after(Duration::from_secs(3600))).await?));
