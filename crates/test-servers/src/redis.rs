@@ -1,5 +1,8 @@
 //! A Redis or Valkey server process.
 
+// Nothing of this is ever paused, and core's clock module is not for test servers.
+#![allow(clippy::disallowed_methods)]
+
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -62,30 +65,27 @@ impl Builder {
     /// Starts it and waits until it answers.
     pub fn start(self) -> RedisServer {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let certificates = self.tls.then(|| Certificates::make(folder.path()));
-        let tls_port = self.tls.then(free_port);
+        let mut server = RedisServer {
+            certificates: self.tls.then(|| Certificates::make(folder.path())),
+            tls_port: self.tls.then(free_port),
+            port: free_port(),
+            program: self.program,
+            options: self.options,
+            password: self.password,
+            process: None,
+            folder,
+        };
         let mut last_output = String::new();
         // Between finding a free port and using it, somebody else may take it.
         for _ in 0..5 {
-            let mut server = RedisServer {
-                program: self.program.clone(),
-                options: self.options.clone(),
-                password: self.password.clone(),
-                port: free_port(),
-                tls_port,
-                certificates: certificates.clone(),
-                process: None,
-                folder: TempDir::new_in(folder.path()).expect("a temporary folder can be made"),
-            };
             match server.launch() {
-                Ok(()) => {
-                    server.folder = folder;
-                    return server;
-                }
+                Ok(()) => return server,
                 Err(output) => last_output = output,
             }
+            server.port = free_port();
+            server.tls_port = server.tls_port.map(|_| free_port());
         }
-        panic!("{} does not start:\n{last_output}", self.program.display());
+        panic!("{} does not start:\n{last_output}", server.program.display());
     }
 }
 
