@@ -12,6 +12,8 @@
 
 mod client;
 pub mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod error;
 pub mod job;
 pub mod memory;

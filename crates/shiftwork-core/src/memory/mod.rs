@@ -109,6 +109,25 @@ impl MemoryStore {
         self.change(|state| state.queue(queue).max_concurrency = limit);
     }
 
+    /// Puts bytes into a place, past all checks.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn plant(&self, place: crate::conformance::Place<'_>, job: &[u8]) {
+        use crate::conformance::Place;
+        self.change(|state| match place {
+            Place::Queue(queue) => state.queue(queue).jobs.push_back(job.into()),
+            Place::Scheduled(at) => state.scheduled.insert(at, job.into()),
+            Place::Retry(at) => state.retry.insert(at, job.into()),
+        });
+    }
+
+    /// Sets a unique key, past all checks.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn set_unique(&self, key: &str, owner: &str) {
+        let expires_at = self.now().as_second() + 86_400;
+        let entry = state::UniqueEntry { owner: owner.to_owned(), expires_at };
+        self.change(|state| drop(state.unique.insert(key.to_owned(), entry)));
+    }
+
     /// Everything in the store.
     pub fn snapshot(&self) -> Snapshot {
         let now = self.now().as_second();

@@ -198,6 +198,7 @@ impl State {
             let Some(member) = self.pop_earliest_due(now) else { break };
             match promotion(&member, now) {
                 Promotion::Queue { queue, job } => {
+                    self.known.insert(queue.clone());
                     self.queue(&queue).jobs.push_back(job);
                     promoted.moved += 1;
                 }
