@@ -1,102 +1,74 @@
-//! A client of Redis that knows nothing of any driver: what a Go service or a person at a prompt would send.
+//! A blocking RESP2 client of a few lines: commands go out as arrays of bulk strings, replies come back as [`Reply`].
+//!
+//! It is deliberately no Redis driver: what a test learns through it does not depend on the driver under test.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
-/// A reply in the second version of the protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// Nothing.
-    Nil,
-    /// A number.
-    Int(i64),
-    /// Bytes.
-    Bytes(Vec<u8>),
-    /// A short text such as OK.
-    Status(String),
-    /// An error's text.
-    Error(String),
-    /// A list.
-    List(Vec<Reply>),
-}
+use crate::Reply;
 
-impl Reply {
-    /// The number, or 0 for nothing.
-    pub fn int(&self) -> i64 {
-        match self {
-            Self::Int(number) => *number,
-            Self::Nil => 0,
-            other => other.text().parse().unwrap_or_else(|_| panic!("{other:?} is not a number")),
-        }
-    }
+/// No reply in a test takes this long, so a test that waits longer fails instead of hanging. The exception are
+/// blocking commands with a longer time of their own.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// The text.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Self::Status(text) | Self::Error(text) => text.clone(),
-            Self::Int(number) => number.to_string(),
-            other => panic!("{other:?} is not a text"),
-        }
-    }
+trait Connection: Read + Write + Send {}
+impl<T: Read + Write + Send> Connection for T {}
 
-    /// The bytes.
-    pub fn bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Bytes(bytes) => bytes.clone(),
-            other => panic!("{other:?} is not bytes"),
-        }
-    }
-
-    /// The items; none for nothing.
-    pub fn list(self) -> Vec<Reply> {
-        match self {
-            Self::List(items) => items,
-            Self::Nil => Vec::new(),
-            other => panic!("{other:?} is not a list"),
-        }
-    }
-}
-
-/// What is in a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// A string.
-    String(Vec<u8>),
-    /// A list from its left end to its right one.
-    List(Vec<Vec<u8>>),
-    /// A set.
-    Set(Vec<String>),
-    /// A sorted set: member and score.
-    SortedSet(Vec<(Vec<u8>, String)>),
-    /// A hash.
-    Hash(BTreeMap<String, String>),
-}
-
-/// A connection.
-#[derive(Debug)]
+/// One connection. Commands run in order; a reply is read before the next command goes out.
 pub struct Client {
-    stream: BufReader<TcpStream>,
+    connection: BufReader<Box<dyn Connection>>,
 }
 
 impl Client {
-    /// Connects to a server on this machine.
-    pub fn connect(port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+    /// Connects by TCP, for instance to a [`FaultProxy`](crate::FaultProxy): `Client::tcp(("127.0.0.1", port))`.
+    ///
+    /// # Errors
+    /// When nobody listens there.
+    pub fn tcp(address: impl ToSocketAddrs) -> io::Result<Client> {
+        let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        Ok(Self { stream: BufReader::new(stream) })
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+        Ok(Client { connection: BufReader::new(Box::new(stream)) })
     }
 
-    /// Runs a command.
-    pub fn run<A: AsRef<[u8]>>(&mut self, command: &[A]) -> Reply {
-        self.try_run(command).expect("the server answers")
+    /// Connects to a Unix socket.
+    ///
+    /// # Errors
+    /// When nobody listens there.
+    pub fn unix(path: &Path) -> io::Result<Client> {
+        Client::unix_within(path, REPLY_TIMEOUT)
     }
 
-    /// Runs a command; an error if the server is gone.
-    pub fn try_run<A: AsRef<[u8]>>(&mut self, command: &[A]) -> io::Result<Reply> {
+    /// As [`Client::unix`], giving up on each reply after `timeout`.
+    pub(crate) fn unix_within(path: &Path, timeout: Duration) -> io::Result<Client> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
+        Ok(Client { connection: BufReader::new(Box::new(stream)) })
+    }
+
+    /// Runs one command; the first argument is its name. An error reply is returned as [`Reply::Error`].
+    ///
+    /// # Panics
+    /// When the connection fails, or the reply takes longer than 30 s.
+    #[track_caller]
+    pub fn run(&mut self, command: &[impl AsRef<[u8]>]) -> Reply {
+        match self.try_run(command) {
+            Ok(reply) => reply,
+            Err(error) => panic!("the connection failed during {}: {error}", shown(command)),
+        }
+    }
+
+    /// As [`Client::run`], for tests that expect the connection to fail.
+    ///
+    /// # Errors
+    /// When the connection fails, or the reply takes longer than 30 s.
+    pub fn try_run(&mut self, command: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
         let mut request = format!("*{}\r\n", command.len()).into_bytes();
         for argument in command {
             let argument = argument.as_ref();
@@ -104,68 +76,54 @@ impl Client {
             request.extend_from_slice(argument);
             request.extend_from_slice(b"\r\n");
         }
-        self.stream.get_mut().write_all(&request)?;
-        self.read()
+        self.connection.get_mut().write_all(&request)?;
+        self.read_reply()
     }
 
-    /// Every key that begins with `prefix`, with what is in it.
-    pub fn dump(&mut self, prefix: &str) -> BTreeMap<String, Content> {
-        let pattern: String =
-            prefix.chars().flat_map(|c| if "[]*?\\".contains(c) { vec!['\\', c] } else { vec![c] }).collect();
-        let keys = self.run(&["KEYS", &format!("{pattern}*")]).list();
-        keys.iter().map(|key| (key.text(), self.content(&key.text()))).collect()
-    }
-
-    fn content(&mut self, key: &str) -> Content {
-        let texts = |reply: Reply| reply.list().iter().map(Reply::text).collect::<Vec<_>>();
-        match self.run(&["TYPE", key]).text().as_str() {
-            "string" => Content::String(self.run(&["GET", key]).bytes()),
-            "list" => {
-                Content::List(self.run(&["LRANGE", key, "0", "-1"]).list().iter().map(Reply::bytes).collect())
+    fn read_reply(&mut self) -> io::Result<Reply> {
+        let line = self.read_line()?;
+        let Some((kind, rest)) = line.split_at_checked(1) else { return Err(malformed(&line)) };
+        match kind {
+            "+" => Ok(Reply::Status(rest.to_owned())),
+            "-" => Ok(Reply::Error(rest.to_owned())),
+            ":" => Ok(Reply::Int(rest.parse().map_err(|_| malformed(&line))?)),
+            "$" | "*" if rest == "-1" => Ok(Reply::Nil),
+            "$" => {
+                let length: usize = rest.parse().map_err(|_| malformed(&line))?;
+                let mut bytes = vec![0; length + 2];
+                self.connection.read_exact(&mut bytes)?;
+                bytes.truncate(length);
+                Ok(Reply::Bytes(bytes))
             }
-            "set" => {
-                let mut members = texts(self.run(&["SMEMBERS", key]));
-                members.sort();
-                Content::Set(members)
+            "*" => {
+                let length: usize = rest.parse().map_err(|_| malformed(&line))?;
+                let items: io::Result<Vec<Reply>> = (0..length).map(|_| self.read_reply()).collect();
+                items.map(Reply::List)
             }
-            "zset" => {
-                let flat = self.run(&["ZRANGE", key, "0", "-1", "WITHSCORES"]).list();
-                Content::SortedSet(flat.chunks(2).map(|pair| (pair[0].bytes(), pair[1].text())).collect())
-            }
-            "hash" => {
-                let flat = texts(self.run(&["HGETALL", key]));
-                Content::Hash(flat.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
-            }
-            other => panic!("key {key} has the unexpected type {other}"),
+            _ => Err(malformed(&line)),
         }
     }
 
-    fn read(&mut self) -> io::Result<Reply> {
+    fn read_line(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        if self.stream.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        if self.connection.read_line(&mut line)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
         }
-        let line = line.trim_end();
-        let (kind, rest) = line.split_at(1);
-        let number = || rest.parse::<i64>().map_err(|_| io::Error::other(line.to_owned()));
-        Ok(match kind {
-            "+" => Reply::Status(rest.to_owned()),
-            "-" => Reply::Error(rest.to_owned()),
-            ":" => Reply::Int(number()?),
-            "$" => match usize::try_from(number()?) {
-                Ok(length) => {
-                    let mut bytes = vec![0; length + 2];
-                    self.stream.read_exact(&mut bytes)?;
-                    bytes.truncate(length);
-                    Reply::Bytes(bytes)
-                }
-                Err(_) => Reply::Nil,
-            },
-            "*" => match usize::try_from(number()?) {
-                Ok(length) => Reply::List((0..length).map(|_| self.read()).collect::<io::Result<_>>()?),
-                Err(_) => Reply::Nil,
-            },
-            _ => return Err(io::Error::other(line.to_owned())),
-        })
+        line.truncate(line.trim_end_matches(['\r', '\n']).len());
+        Ok(line)
+    }
+}
+
+fn malformed(line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{line:?} is not RESP2"))
+}
+
+fn shown(command: &[impl AsRef<[u8]>]) -> String {
+    command.iter().map(|argument| argument.as_ref().escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
     }
 }

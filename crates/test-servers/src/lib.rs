@@ -1,44 +1,45 @@
-//! Real servers for tests: started on free ports by the tests themselves, gone when the tests are.
+//! Real servers for Shiftwork's own tests: started on a free port, stopped on drop, broken on purpose in between.
 //!
-//! [`RedisServer`] is a server process, [`Client`] a foreign client without any driver, [`FaultProxy`] a bad network.
+//! - [`RedisServer`] starts a Redis (or Valkey) process with its data in a temporary folder; it can be killed,
+//!   restarted on the same port and data, frozen, and served over TLS.
+//! - [`Client`] speaks RESP2 without any driver, so that a test never checks a driver with itself, and
+//!   [`RedisServer::dump`] reads the exact state that a test asserts on as [`Value`]s.
+//! - [`FaultProxy`] stands between a client and a server and loses connections, replies and time.
+//! - [`flavors()`] lists the server programs that the same test should pass on.
+//!
+//! Everything here panics instead of returning errors: the caller is a test, and the panic message says what to do.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "no pool runs here: these deadlines are those of the real machine"
+)]
 
+mod builder;
+mod certificates;
 mod client;
+mod dump;
+mod flavors;
+mod launch;
+mod process;
 mod proxy;
-mod redis;
-mod tls;
+mod reply;
+mod server;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use client::{Client, Content, Reply};
+pub use builder::RedisServerBuilder;
+pub use client::Client;
+pub use dump::Value;
+pub use flavors::{Flavor, flavors};
 pub use proxy::FaultProxy;
-pub use redis::{Builder, RedisServer};
+pub use reply::Reply;
+pub use server::RedisServer;
 
-/// A server program to test against.
-#[derive(Debug, Clone)]
-pub struct Flavor {
-    /// For test output: `redis`, `redis-6.2`, `valkey`.
-    pub name: String,
-    /// The program.
-    pub path: PathBuf,
-}
-
-/// All server programs of this machine: the `redis-server` of the system, and those that `cargo xtask test` has put below
-/// `target/servers`.
-pub fn flavors() -> Vec<Flavor> {
-    let mut found = vec![Flavor { name: "redis".to_owned(), path: redis::system_server() }];
-    let extra = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers");
-    for (name, program) in [("redis-6.2", "redis-server"), ("valkey", "valkey-server")] {
-        let path = extra.join(name).join(program);
-        if path.exists() {
-            found.push(Flavor { name: name.to_owned(), path });
-        }
-    }
-    found
-}
-
-/// A namespace that no other test uses.
+/// A namespace that no other test uses, in this process or another: `test` becomes `test-4711-0-9c1fa2b7`.
 pub fn unique_namespace(test: &str) -> String {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    format!("{test}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    // Process ids repeat across containers that share one server; the hasher's random seed does not.
+    let random = RandomState::new().hash_one(count) as u32;
+    format!("{test}-{}-{count}-{random:08x}", std::process::id())
 }
