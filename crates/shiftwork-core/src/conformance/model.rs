@@ -160,6 +160,7 @@ impl<S: Subject> Run<S> {
                 same("released", replies.0.expect("a release").value, replies.1.expect("a release").value)?;
             }
             Step::Promote { limit } => {
+                self.same_second().await;
                 let replies = (store.promote(*limit).await, model.promote(*limit).await);
                 same(
                     "promoted",
@@ -219,6 +220,20 @@ impl<S: Subject> Run<S> {
         )?;
         same("running", ours.queues.values().map(|queue| queue.running()).sum(), self.held.len())?;
         same("namespace", normal(ours), normal(wanted))
+    }
+
+    /// Sets the model's clock to the store's, in a second that has some time left: promoted jobs carry the second.
+    async fn same_second(&self) {
+        loop {
+            let now = self.subject.store().time().await.expect("the time").now;
+            let left = 1_000_000_000 - now.subsec_nanosecond();
+            if left > 200_000_000 {
+                self.model.0.set_now(now);
+                return;
+            }
+            let left = Duration::from_nanos(u64::try_from(left).expect("a positive time"));
+            tokio::time::sleep(left).await;
+        }
     }
 
     fn push(&self, (queue, id, hours, key): (usize, u8, Option<i64>, Option<usize>)) -> Push {

@@ -109,6 +109,12 @@ impl MemoryStore {
         self.change(|state| state.queue(queue).max_concurrency = limit);
     }
 
+    /// Sets the store's clock.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn set_now(&self, now: Timestamp) {
+        *lock(&self.shared.clock) = ManualClock { base: now, since: clock::now() };
+    }
+
     /// Puts bytes into a place, past all checks.
     #[cfg(feature = "conformance")]
     pub(crate) fn plant(&self, place: crate::conformance::Place<'_>, job: &[u8]) {
