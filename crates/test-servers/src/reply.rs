@@ -20,15 +20,20 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The integer.
+    /// The integer, also one that is kept as text (`GET`, `TIME`, scores).
     ///
     /// # Panics
     /// On every other reply.
     #[track_caller]
     pub fn int(&self) -> i64 {
-        match self {
-            Reply::Int(value) => *value,
-            other => panic!("expected an integer, the server replied {other:?}"),
+        let text = match self {
+            Reply::Int(value) => return *value,
+            Reply::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        };
+        match text.and_then(|text| text.parse().ok()) {
+            Some(value) => value,
+            None => panic!("expected an integer, the server replied {self:?}"),
         }
     }
 

@@ -19,7 +19,10 @@ use crate::error::full_text;
 use crate::job::RawJob;
 
 /// How long a handler may go on after its token has fired because its time was up.
-const CANCEL_GRACE: Duration = Duration::from_secs(1);
+const TIMEOUT_GRACE: Duration = Duration::from_secs(1);
+/// The same when the token was fired from outside. A pool that stops gives the job back before; this is for a pool that
+/// has lost the job and goes on: it must not lose the slot, too.
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 /// One attempt at a job.
 pub(crate) struct Attempt {
@@ -57,29 +60,29 @@ impl Attempt {
         let next = Next::new(self.shared.middleware.clone(), self.job_type.handler.clone());
         // The call itself is inside, too: a handler may panic before it returns its future.
         let handler = AssertUnwindSafe(async move { next.run(ctx).await }).catch_unwind();
-        let caught = match self.job_type.options.timeout {
-            None => handler.await,
-            Some(timeout) => return self.end_in_time(handler, timeout).await,
-        };
-        end_of(caught)
-    }
-
-    async fn end_in_time(
-        &self,
-        handler: impl Future<Output = Result<HandlerResult, Box<dyn Any + Send>>>,
-        timeout: Duration,
-    ) -> End {
         tokio::pin!(handler);
-        if let Ok(caught) = tokio::time::timeout(timeout, &mut handler).await {
-            return end_of(caught);
-        }
+        let (reason, grace) = tokio::select! {
+            caught = &mut handler => return end_of(caught),
+            timeout = self.timeout() => (format!("timed out after {timeout:?}"), TIMEOUT_GRACE),
+            () = self.token.cancelled() => ("cancelled".to_owned(), CANCEL_GRACE),
+        };
         self.token.cancel();
-        let timed_out = format!("timed out after {timeout:?}");
-        match tokio::time::timeout(CANCEL_GRACE, &mut handler).await.map(end_of) {
+        match tokio::time::timeout(grace, &mut handler).await.map(end_of) {
             // It had all but finished: calling that a failure would run it twice.
             Ok(returned @ End::Returned(_)) => returned,
-            Ok(End::Failed(reason)) => End::Failed(format!("{timed_out}: {reason}")),
-            Err(_) => End::Failed(timed_out),
+            Ok(End::Failed(error)) => End::Failed(format!("{reason}: {error}")),
+            Err(_) => End::Failed(reason),
+        }
+    }
+
+    /// Completes when the attempt has taken as long as it may.
+    async fn timeout(&self) -> Duration {
+        match self.job_type.options.timeout {
+            Some(timeout) => {
+                tokio::time::sleep(timeout).await;
+                timeout
+            }
+            None => std::future::pending().await,
         }
     }
 

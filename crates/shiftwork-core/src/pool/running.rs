@@ -53,7 +53,7 @@ impl fmt::Debug for RunningPool {
 pub struct Drained {
     /// What it did.
     pub tally: Tally,
-    /// Whether its queues had nothing more to give. If not, the time was up before.
+    /// Whether its queues had nothing more to give. If not, it was stopped before.
     pub complete: bool,
     /// What is left.
     pub left: Backlog,
@@ -139,18 +139,30 @@ impl RunningPool {
     /// # Errors
     ///
     /// If the store can't be asked for what is left.
-    pub async fn drain(mut self, timeout: Duration) -> Result<Drained, Error> {
+    pub async fn drain(self, timeout: Duration) -> Result<Drained, Error> {
+        self.drain_unless(tokio::time::sleep(timeout)).await
+    }
+
+    /// As [`RunningPool::drain`]; when `stop` completes first, it stops as [`RunningPool::stop`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`RunningPool::drain`].
+    pub async fn drain_unless(mut self, stop: impl Future) -> Result<Drained, Error> {
         let (store, queues) = (self.shared.store().clone(), self.shared.registry.queues());
         self.advance(Phase::Draining);
-        let ended = tokio::time::timeout(timeout, &mut self.dispatcher).await;
-        let complete = ended.is_ok();
+        let ended = tokio::select! {
+            ended = &mut self.dispatcher => Some(ended),
+            _ = stop => None,
+        };
+        let complete = ended.is_some();
         let tally = match ended {
-            Ok(tally) => {
+            Some(tally) => {
                 self.stop_services.cancel();
                 let tally = tally.unwrap_or_else(report_crash);
                 self.end(tally).await
             }
-            Err(_) => self.stop().await,
+            None => self.stop().await,
         };
         let left = store.backlog(&queues).await?.value;
         Ok(Drained { tally, complete, left })

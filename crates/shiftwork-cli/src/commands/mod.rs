@@ -1,0 +1,17 @@
+//! The subcommands, one file each.
+
+pub(crate) mod enqueue;
+pub(crate) mod shell;
+pub(crate) mod work;
+
+/// Wrong usage that only shows when the command runs. The exit code is 2, as for what clap finds.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}

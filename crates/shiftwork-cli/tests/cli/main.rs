@@ -1,0 +1,34 @@
+//! The `shiftwork` command as a user runs it: real processes, a real server.
+
+mod enqueue;
+mod main_job;
+mod work;
+
+use std::process::{Command, Output, Stdio};
+
+use test_servers::RedisServer;
+
+/// The command, on this server.
+fn shiftwork(server: &RedisServer) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shiftwork"));
+    command.env("SHIFTWORK_STORE", server.url()).env_remove("SHIFTWORK_NAMESPACE").env_remove("RUST_LOG");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs the command with these arguments.
+fn run(server: &RedisServer, arguments: &[&str]) -> Output {
+    shiftwork(server).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn exit_code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
