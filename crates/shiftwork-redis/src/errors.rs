@@ -32,7 +32,10 @@ pub(crate) fn error_of(place: &str, error: &RedisError) -> Error {
             ),
             text,
         ),
-        ErrorKind::Server(_) => Error::rejected(format!("{place} refused the call"), text),
+        // `Extension`: a word of the server's that the driver has no name for, WRONGTYPE among them.
+        ErrorKind::Server(_) | ErrorKind::Extension => {
+            Error::rejected(format!("{place} refused the call"), text)
+        }
         ErrorKind::AuthenticationFailed => {
             Error::unavailable(format!("{place} does not accept the user name or password in the URL"), text)
         }
@@ -49,7 +52,9 @@ pub(crate) fn error_of(place: &str, error: &RedisError) -> Error {
 pub(crate) fn ends_connection(error: &RedisError) -> bool {
     let text = error.to_string();
     let moved_on = says(error, &text, "READONLY") || says(error, &text, "MASTERDOWN");
-    moved_on || !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::UnexpectedReturnType)
+    let answered =
+        matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::UnexpectedReturnType);
+    moved_on || !answered
 }
 
 pub(crate) fn is_no_script(error: &RedisError) -> bool {

@@ -1,0 +1,21 @@
+//! The handler takes its args by reference.
+use shiftwork_core::{Client, Context, Job, WorkerPool};
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Welcome {
+    user: u64,
+}
+
+impl Job for Welcome {
+    const NAME: &str = "welcome";
+}
+
+async fn welcome(job: &Welcome, _: Context) {
+    println!("{}", job.user);
+}
+
+fn pool(client: Client) -> WorkerPool {
+    WorkerPool::new(client).job(welcome)
+}
+
+fn main() {}

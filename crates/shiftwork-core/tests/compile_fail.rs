@@ -1,0 +1,7 @@
+//! Mistakes that users make, and the words with which the compiler tells them what to do. Each file in `compile-fail/`
+//! is one mistake; its `.stderr` beside it is what the compiler says.
+
+#[test]
+fn mistakes_are_explained() {
+    trybuild::TestCases::new().compile_fail("tests/compile-fail/*.rs");
+}
