@@ -15,7 +15,8 @@ const SINGLE: usize = 5_000;
 const BULK: usize = 300_000;
 
 fn jobs(count: usize) -> impl Iterator<Item = Enqueue> {
-    (0..count).map(|n| Enqueue::named("bench", &Args { n, text: "forty-two characters of text for each job" }))
+    (0..count)
+        .map(|n| Enqueue::named("bench", &Args { n, text: "forty-two characters of text for each job" }))
 }
 
 #[derive(serde::Serialize)]

@@ -36,7 +36,7 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
     label = "expected a type that implements `Job`",
     note = "write `impl Job for {Self} {{ const NAME: &str = \"…\"; }}` and derive `serde::Serialize` and \
             `serde::Deserialize` for it",
-    note = "a handler's first argument is the job's args by value: `async fn handler(args: {Self}, ctx: Context)`"
+    note = "a handler takes its args by value, not by reference"
 )]
 pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// The job type's name, which is also its queue's. Not empty, no comma, and none of the endings that the store

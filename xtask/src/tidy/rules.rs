@@ -1,0 +1,144 @@
+//! The rules, one function each.
+
+use super::SourceFile;
+
+/// A file longer than this is not comfortable to read.
+const MOST_LINES: usize = 450;
+/// Longer, and why.
+const MAY_BE_LONG: [(&str, &str); 2] = [
+    ("crates/shiftwork-core/src/job/go_json.rs", "serde's Serializer has some thirty methods"),
+    ("crates/shiftwork-core/src/pool/dispatcher.rs", "one actor, one state"),
+];
+
+pub(crate) fn check(file: &SourceFile, findings: &mut Vec<String>) {
+    let mut rules: Vec<fn(&SourceFile, &mut Vec<String>)> = vec![no_paths_of_one_machine, nothing_unfinished];
+    if file.path.ends_with(".rs") {
+        rules.extend(
+            [length, begins_with_docs, time, tasks, drivers, no_sleep_in_tests] as [fn(&_, &mut _); 6]
+        );
+    }
+    if file.path.ends_with(".lua") {
+        rules.push(script_header);
+    }
+    for rule in rules {
+        rule(file, findings);
+    }
+}
+
+/// Reports each line that `is_bad`, with its number.
+fn lines(file: &SourceFile, findings: &mut Vec<String>, advice: &str, is_bad: impl Fn(&str) -> bool) {
+    for (index, line) in file.text.lines().enumerate() {
+        if is_bad(line) {
+            findings.push(format!("{}:{}: {advice}", file.path, index + 1));
+        }
+    }
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+fn length(file: &SourceFile, findings: &mut Vec<String>) {
+    let count = file.text.lines().count();
+    if count > MOST_LINES && !MAY_BE_LONG.iter().any(|(path, _)| *path == file.path) {
+        findings.push(format!("{}:{count}: longer than {MOST_LINES} lines; divide it", file.path));
+    }
+}
+
+fn begins_with_docs(file: &SourceFile, findings: &mut Vec<String>) {
+    let first = file.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    if !first.starts_with("//!") && !first.starts_with("#![doc = include_str!") {
+        findings.push(format!("{}:1: begin with `//!`: what is in this file, and why", file.path));
+    }
+}
+
+fn script_header(file: &SourceFile, findings: &mut Vec<String>) {
+    let name = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".lua");
+    for (wanted, what) in [
+        (format!("-- {name}: "), "purpose"),
+        ("-- KEYS ".to_owned(), "keys"),
+        ("-- ARGV ".to_owned(), "arguments"),
+        ("-- Returns ".to_owned(), "reply"),
+    ] {
+        if !file.text.lines().any(|line| line.starts_with(&wanted)) {
+            findings.push(format!("{}:1: the header does not tell the {what}: `{wanted}…`", file.path));
+        }
+    }
+}
+
+/// Invariant 9: only the clock module reads time.
+fn time(file: &SourceFile, findings: &mut Vec<String>) {
+    let library = file.path.starts_with("crates/") && file.path.contains("/src/");
+    if !library || file.path.starts_with("crates/test-servers/") || file.path.ends_with("core/src/clock.rs") {
+        return;
+    }
+    let reads = ["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now"];
+    lines(file, findings, "only core's clock module reads time; call that", |line| {
+        !is_comment(line) && reads.iter().any(|read| line.contains(read))
+    });
+}
+
+/// Invariant 9: only the runtime and the services spawn tasks.
+fn tasks(file: &SourceFile, findings: &mut Vec<String>) {
+    let may = ["pool/", "service/", "conformance/"];
+    let Some(path) = file.path.strip_prefix("crates/shiftwork-core/src/") else { return };
+    if may.iter().any(|folder| path.starts_with(folder)) {
+        return;
+    }
+    lines(file, findings, "only pool/ and service/ spawn tasks and threads", |line| {
+        !is_comment(line) && (line.contains("tokio::spawn") || line.contains("thread::spawn"))
+    });
+}
+
+/// No driver in core.
+fn drivers(file: &SourceFile, findings: &mut Vec<String>) {
+    if !file.path.starts_with("crates/shiftwork-core/src/") {
+        return;
+    }
+    lines(file, findings, "core knows no database; this belongs in a store", |line| {
+        !is_comment(line) && (line.contains("redis::") || line.contains("rusqlite"))
+    });
+}
+
+/// A sleep in a test is a flake that waits, unless time is paused, or there is nothing else to wait on.
+fn no_sleep_in_tests(file: &SourceFile, findings: &mut Vec<String>) {
+    if !file.path.contains("/tests/")
+        || file.text.contains("start_paused")
+        || file.path.contains("/tests/pool/")
+    {
+        return;
+    }
+    let mut before = "";
+    for (index, line) in file.text.lines().enumerate() {
+        let sleeps = line.contains("thread::sleep(") || line.contains("time::sleep(");
+        if sleeps && !before.contains("// sleep: ") && !line.contains("// sleep: ") {
+            let number = index + 1;
+            findings.push(format!(
+                "{}:{number}: wait for a signal instead, or say why not: `// sleep: …`",
+                file.path
+            ));
+        }
+        before = line;
+    }
+}
+
+fn nothing_unfinished(file: &SourceFile, findings: &mut Vec<String>) {
+    let words = ["TO", "FIX"].map(|word| format!("{word}{}", if word == "TO" { "DO" } else { "ME" }));
+    let calls = ["todo", "unimplemented"].map(|call| format!("{call}!("));
+    let ignore = format!("#[{}", "ignore");
+    lines(file, findings, "finish it, or leave it out and say so", |line| {
+        words.iter().chain(&calls).any(|word| line.contains(word.as_str())) || line.contains(&ignore)
+    });
+}
+
+fn no_paths_of_one_machine(file: &SourceFile, findings: &mut Vec<String>) {
+    let folders = ["work", "tmp", "root"].map(|folder| format!("/{folder}/"));
+    lines(file, findings, "a path of one machine; use a temporary folder or a relative path", |line| {
+        folders.iter().any(|folder| {
+            line.match_indices(folder.as_str()).any(|(at, _)| {
+                // Only where a path begins.
+                !line[..at].ends_with(|before: char| before.is_alphanumeric() || "._-/}".contains(before))
+            })
+        })
+    });
+}
