@@ -142,3 +142,53 @@ fn no_paths_of_one_machine(file: &SourceFile, findings: &mut Vec<String>) {
         })
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        let mut findings = Vec::new();
+        check(&SourceFile { path: path.to_owned(), text: text.to_owned() }, &mut findings);
+        findings
+    }
+
+    #[test]
+    fn each_rule_finds_what_it_is_for() {
+        let core = "crates/shiftwork-core/src/job/x.rs";
+        let unfinished = format!("//! Docs.\nfn f() {{ {}!() }}", "todo");
+        let elsewhere = format!("//! Docs.\nconst P: &str = \"/{}/x\";", "tmp");
+        let long = format!("//! Docs.\n{}", "\n".repeat(MOST_LINES));
+        for (path, text, wanted) in [
+            (core, "fn f() {}", "x.rs:1: begin with"),
+            (core, "//! Docs.\nfn f() { Instant::now(); }", "x.rs:2: only core's clock"),
+            (core, "//! Docs.\nfn f() { tokio::spawn(g()); }", "x.rs:2: only pool/"),
+            (core, "//! Docs.\nuse redis::Cmd;", "x.rs:2: core knows no database"),
+            (core, &unfinished, "x.rs:2: finish it"),
+            (core, &elsewhere, "x.rs:2: a path of one machine"),
+            (core, &long, "divide it"),
+            ("a/tests/t.rs", "//! Docs.\nstd::thread::sleep(x);", "t.rs:2: wait for a signal"),
+            (
+                "a/x.lua",
+                "-- x: purpose\n-- KEYS none\n-- ARGV none",
+                "x.lua:1: the header does not tell the reply",
+            ),
+        ] {
+            let found = findings(path, text);
+            assert!(found.len() == 1 && found[0].contains(wanted), "{wanted}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_order_is_not_found() {
+        for (path, text) in [
+            ("crates/shiftwork-core/src/clock.rs", "//! Docs.\nfn f() { Instant::now(); }"),
+            ("crates/shiftwork-core/src/pool/x.rs", "//! Docs.\nfn f() { tokio::spawn(g()); }"),
+            ("a/tests/t.rs", "//! Docs.\n// sleep: nothing to wait on\nstd::thread::sleep(x);"),
+            ("a/x.lua", "-- x: purpose\n-- KEYS none\n-- ARGV none\n-- Returns 1"),
+            ("a/x.rs", "#![doc = include_str!(\"x.md\")]\n"),
+        ] {
+            assert_eq!(findings(path, text), Vec::<String>::new(), "{path}");
+        }
+    }
+}

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::error::Error;
-use crate::store::Finish;
+use crate::store::{Claim, Finish};
 
 /// The most finishes in one exchange.
 const MAX_GROUP: usize = 1000;
@@ -52,6 +52,11 @@ impl Completer {
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.refused.is_empty()
+    }
+
+    /// The claims whose ends wait here.
+    pub(super) fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.waiting.iter().chain(self.refused.iter().flatten()).map(|pending| &pending.finish.claim)
     }
 
     /// Forgets everything: the claims are not this pool's any more.

@@ -17,6 +17,7 @@ use super::executor::Attempt;
 use super::intake::{Intake, Ready, take_in};
 use super::link::Link;
 use super::policy::Fate;
+use super::reconcile::{Doubt, orphans};
 use super::shared::Shared;
 use super::slots::{Running, Slots};
 use super::tally::Tally;
@@ -33,6 +34,8 @@ const MAX_IN_FLIGHT: usize = 2;
 const MAX_CLAIMS: usize = 1000;
 /// An idle pool looks this often even if nothing wakes it: a wake-up may get lost with a connection.
 const SAFETY_POLL: Duration = Duration::from_secs(5);
+/// How long to claim nothing when the only queues with work can't be claimed from.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(1);
 /// How long a job waits whose id already runs in this pool.
 const SAME_ID_DELAY: i64 = 5;
 /// How often to let handlers run on before a group is sent: a group of jobs that end together is worth more than the
@@ -70,8 +73,14 @@ pub(super) enum Event {
     Started(Vec<Ready>),
     /// The store may have work.
     Woken(Result<(), Error>),
-    /// Claims were given back, or could not be.
+    /// Claims were given back.
     Released,
+    /// The store's view of this pool's claims.
+    OwnClaims {
+        pool: PoolId,
+        sent: Instant,
+        result: Result<Timed<Vec<Claim>>, Error>,
+    },
 }
 
 pub(super) struct Dispatcher {
@@ -88,6 +97,9 @@ pub(super) struct Dispatcher {
     link: Link,
     queues: Arc<[JobName]>,
     shares: Vec<QueueShare>,
+    /// Claims whose unique keys are being freed before they run.
+    starting: Vec<Claim>,
+    doubt: Doubt,
     /// Slots promised to claims that are under way, or whose unique keys are being freed.
     promised: usize,
     in_flight: usize,
@@ -122,6 +134,8 @@ impl Dispatcher {
             queues: shared.registry.queues(),
             shares: shared.registry.shares(),
             shared,
+            starting: Vec::new(),
+            doubt: Doubt::default(),
             promised: 0,
             in_flight: 0,
             releasing: 0,
@@ -136,6 +150,7 @@ impl Dispatcher {
     pub(super) async fn run(mut self) -> Tally {
         let mut events = Vec::new();
         loop {
+            self.expire_timers();
             self.send_exchanges();
             self.wait_for_work();
             if self.is_finished() {
@@ -147,7 +162,7 @@ impl Dispatcher {
                 _ = self.phase.changed() => self.phase_changed(),
                 _ = self.membership.changed() => self.membership_changed(),
                 _ = self.inbox.recv_many(&mut events, 1024) => self.gather(&mut events).await,
-                () = sleep_until(timer) => self.timer(),
+                () = sleep_until(timer) => {}
             }
         }
     }
@@ -178,10 +193,12 @@ impl Dispatcher {
                 }
                 Event::Started(ready) => {
                     self.promised -= ready.len();
+                    self.starting.retain(|claim| !ready.iter().any(|ready| ready.claim == *claim));
                     self.start_or_release(ready);
                 }
                 Event::Woken(result) => self.woken(result),
                 Event::Released => self.releasing -= 1,
+                Event::OwnClaims { pool, sent, result } => self.reconcile(&pool, sent, result),
             }
         }
     }
@@ -192,6 +209,9 @@ impl Dispatcher {
         while self.in_flight < MAX_IN_FLIGHT {
             if self.link.retry_at().is_some_and(|at| self.in_flight > 0 || at > clock::now()) {
                 return;
+            }
+            if self.doubt.is_due(self.is_ending()) {
+                return self.ask_for_own_claims();
             }
             let group = self.completer.next_group();
             let limit = if group.alone { 0 } else { self.claims_wanted(!group.finishes.is_empty()) };
@@ -234,7 +254,55 @@ impl Dispatcher {
         });
     }
 
+    /// Whether the pool runs to its end, so that what is unclear has to be cleared up now.
+    fn is_ending(&self) -> bool {
+        *self.phase.borrow() != Phase::Working
+    }
+
+    /// Once nothing else is under way that may claim or give back.
+    fn ask_for_own_claims(&mut self) {
+        if self.doubt.is_asking() || self.in_flight > 0 || self.releasing > 0 {
+            return;
+        }
+        self.doubt.asked();
+        let (store, events) = (self.shared.store().clone(), self.events.clone());
+        let (pool, queues) = (self.pool.clone(), self.queues.clone());
+        tokio::spawn(async move {
+            let sent = clock::now();
+            let result = store.own_claims(&pool, &queues).await;
+            let _ = events.send(Event::OwnClaims { pool, sent, result });
+        });
+    }
+
     // ---- replies ----
+
+    fn reconcile(&mut self, pool: &PoolId, sent: Instant, result: Result<Timed<Vec<Claim>>, Error>) {
+        self.doubt.answered(result.is_ok(), self.is_ending());
+        match result {
+            Ok(reply) => {
+                self.shared.clock().observe(sent, reply.now);
+                self.link.answered();
+                if *pool != self.pool {
+                    return;
+                }
+                let here =
+                    self.slots.iter().filter(|running| running.pool == *pool).map(|running| &running.claim);
+                let known = here.chain(&self.starting).chain(self.completer.claims());
+                let orphans = orphans(reply.value, known);
+                if !orphans.is_empty() {
+                    tracing::warn!(
+                        target: "shiftwork", count = orphans.len(),
+                        "claims whose reply was lost go back to their queues"
+                    );
+                    self.release(orphans);
+                    self.idle_since = None;
+                }
+            }
+            Err(error) => {
+                self.link.failed(&error);
+            }
+        }
+    }
 
     fn exchanged(
         &mut self,
@@ -252,6 +320,11 @@ impl Dispatcher {
                 self.link.answered();
                 self.report_lost(&group, &reply.value.lost);
                 self.report_refused(reply.value.refused);
+                if request.claim.limit > 0 && reply.value.claims.is_empty() && !self.refused_queues.is_empty()
+                {
+                    // Waiting would end at once: there is work, only nobody can have it.
+                    self.no_claims_until = Some(clock::now() + REFUSAL_PAUSE);
+                }
                 if request.claim.limit > 0 {
                     let short = reply.value.claims.len() < request.claim.limit;
                     self.idle_since = short.then(clock::now);
@@ -267,13 +340,20 @@ impl Dispatcher {
                     self.no_claims_until = Some(retry_at + Duration::from_secs(1));
                 }
                 if ours {
-                    self.tally.given_up += self.completer.refused(group, &error);
+                    let given_up = self.completer.refused(group, &error);
+                    self.tally.given_up += given_up;
+                    if given_up > 0 {
+                        self.doubt.raise_later();
+                    }
                 }
             }
             Err(error) => {
                 self.link.failed(&error);
                 if ours {
                     self.completer.unanswered(group);
+                    if request.claim.limit > 0 {
+                        self.doubt.raise();
+                    }
                 }
             }
         }
@@ -335,6 +415,7 @@ impl Dispatcher {
     /// job out for a day.
     fn free_unique_keys(&mut self, ready: Vec<Ready>, starts: Vec<Start>) {
         self.promised += ready.len();
+        self.starting.extend(ready.iter().map(|ready| ready.claim.clone()));
         let (store, events, mut phase) =
             (self.shared.store().clone(), self.events.clone(), self.phase.clone());
         tokio::spawn(async move {
@@ -453,12 +534,15 @@ impl Dispatcher {
         }
     }
 
+    /// The next moment at which something has to be decided again. What is due already and still waits, waits for an event.
     fn next_timer(&self) -> Option<Instant> {
+        let now = clock::now();
         let safety = self.idle_since.map(|since| since + SAFETY_POLL);
-        [self.link.retry_at(), safety, self.no_claims_until].into_iter().flatten().min()
+        let timers = [self.link.retry_at(), safety, self.no_claims_until, self.doubt.next()];
+        timers.into_iter().flatten().filter(|at| *at > now).min()
     }
 
-    fn timer(&mut self) {
+    fn expire_timers(&mut self) {
         let now = clock::now();
         if self.idle_since.is_some_and(|since| since + SAFETY_POLL <= now) {
             self.idle_since = None;
@@ -492,6 +576,7 @@ impl Dispatcher {
         }
         self.pool = pool;
         self.tally.lost += self.completer.clear();
+        self.doubt.clear();
         self.slots.iter().for_each(|running| running.token.cancel());
         self.idle_since = None;
     }
@@ -501,7 +586,8 @@ impl Dispatcher {
             && self.promised == 0
             && self.in_flight == 0
             && self.releasing == 0
-            && self.completer.is_empty();
+            && self.completer.is_empty()
+            && self.doubt.is_settled();
         match *self.phase.borrow() {
             Phase::Working => false,
             Phase::Draining => at_rest && self.idle_since.is_some(),

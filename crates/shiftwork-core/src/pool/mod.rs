@@ -1,7 +1,8 @@
 //! Worker pools: job types, handlers and middleware, and what runs them.
 //!
 //! The files in the order in which a job travels: [`dispatcher`] claims it, [`intake`] looks at it, [`registry`] knows its
-//! handler, [`executor`] runs it, [`policy`] decides what becomes of it, and [`completer`] sees to it that the store takes that.
+//! handler, [`executor`] runs it, [`policy`] decides what becomes of it, and [`completer`] sees to it that the store takes that;
+//! [`reconcile`] finds claims whose reply was lost.
 //! [`builder`] is where a user starts, [`running`] how a pool stops.
 
 mod blocking;
@@ -17,6 +18,7 @@ mod middleware;
 mod options;
 mod outcome;
 mod policy;
+mod reconcile;
 mod registry;
 mod running;
 mod shared;

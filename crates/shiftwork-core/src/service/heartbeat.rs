@@ -29,6 +29,7 @@ const RETRY_PERIOD: Duration = Duration::from_millis(500);
 const AT_RISK_AFTER: Duration = Duration::from_millis(5500);
 /// How long leaving may take at the end.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
+const LEAVE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// A heart that beats.
 #[derive(Debug)]
@@ -240,9 +241,15 @@ impl Heart {
         }
     }
 
+    /// Signs off. Tries until [`Heartbeat::stop`] loses patience: the connection may just have been cut.
     async fn leave(&self, queues: &[JobName]) {
-        if let Err(error) = self.store.leave(&self.beat.pool, queues).await {
-            tracing::warn!(target: "shiftwork", %error, "the pool could not sign off; a reaper will remove it");
+        let give_up_at = clock::now() + LEAVE_TIMEOUT;
+        while let Err(error) = self.store.leave(&self.beat.pool, queues).await {
+            if clock::now() >= give_up_at || error.is_rejected() {
+                tracing::warn!(target: "shiftwork", %error, "the pool could not sign off; a reaper will remove it");
+                return;
+            }
+            tokio::time::sleep(LEAVE_RETRY_PERIOD).await;
         }
     }
 }

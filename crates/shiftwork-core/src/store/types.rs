@@ -92,7 +92,7 @@ pub struct QueueShare {
 }
 
 /// A job in progress, held by a pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// The queue it was taken from: lock bookkeeping follows this, never the name inside the job.
     pub queue: JobName,

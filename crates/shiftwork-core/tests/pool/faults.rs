@@ -83,10 +83,41 @@ async fn a31_a_refused_finish_is_isolated_given_up_and_left_to_reconciliation() 
     for _ in 0..4 * 5 + 3 {
         store.inject(Verb::Exchange, Fault::Rejected);
     }
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert_eq!(store.snapshot().queue("number").running(), 4, "their claims stay for now");
+    tokio::time::sleep(Duration::from_secs(100)).await;
     let tally = pool.stop().await;
-    assert_eq!((tally.done, tally.given_up), (4, 4));
-    assert_eq!(store.snapshot().queue("number").running(), 4, "their claims stay");
+    assert_eq!((tally.done, tally.given_up), (8, 4), "they have run again");
+    assert_eq!(store.snapshot().jobs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a2_a_claim_whose_reply_is_lost_goes_back_and_runs() {
+    let (store, client) = store();
+    let log = Log::default();
+    let pool = pool(client.clone(), &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    store.inject(Verb::Exchange, Fault::LostReply);
+    client.enqueue_many((0..3).map(|n| Number { n })).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(log.lines(), ["0", "1", "2"]);
+    let tally = pool.stop().await;
+    assert_eq!((tally.done, tally.released), (3, 3));
+    assert_eq!(store.snapshot().jobs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a2_a_pool_that_stops_leaves_no_claim_that_it_does_not_know_of() {
+    let (store, client) = store();
+    let log = Log::default();
+    let pool = pool(client.clone(), &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    store.inject(Verb::Exchange, Fault::LostReply);
+    client.enqueue_many((0..3).map(|n| Number { n })).await.unwrap();
+    tokio::task::yield_now().await;
+    let tally = pool.stop().await;
+    let left = store.snapshot().queue("number");
+    assert_eq!((tally.done + left.jobs.len(), left.running()), (3, 0));
 }
 
 #[tokio::test(start_paused = true)]
