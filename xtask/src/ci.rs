@@ -18,6 +18,9 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         )
         .run()?;
     }
+    // Features of serde_json that some other crate of a user's program may switch on.
+    cmd!(shell, "cargo test --package shiftwork-core --test wire --features serde_json/arbitrary_precision,serde_json/preserve_order")
+        .run()?;
     {
         let _strict = shell.push_env("RUSTDOCFLAGS", "-D warnings");
         cmd!(shell, "cargo doc --workspace --no-deps --all-features").run()?;

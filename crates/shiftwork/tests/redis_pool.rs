@@ -59,6 +59,7 @@ async fn start(url: &str, seen: &Seen) -> RunningPool {
     let count = move |job: Count, _: Context| {
         let seen = seen.clone();
         async move {
+            // sleep: it is the job's work.
             tokio::time::sleep(Duration::from_millis(1)).await;
             seen.add(job.n);
         }

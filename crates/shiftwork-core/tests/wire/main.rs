@@ -1,6 +1,7 @@
 //! Every golden vector of the wire format: jobs, decoding, unique keys.
 
 mod go_value;
+mod properties;
 
 use go_value::{GoValue, base64_decode};
 use serde_json::Value;
