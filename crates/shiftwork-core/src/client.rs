@@ -87,7 +87,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`Client::enqueue`]. If the store fails half-way, the jobs before that point are stored.
+    /// As [`Client::enqueue`]. If the store fails half-way, the jobs before that point are stored, and the error says how
+    /// many.
     pub async fn enqueue_many<I>(&self, jobs: I) -> Result<Vec<Receipt>, Error>
     where
         I: IntoIterator,
@@ -106,9 +107,14 @@ impl Client {
             pushes.push(push);
         }
         let mut outcomes = receipts.iter_mut();
-        for chunk in pushes.chunks(PUSH_CHUNK) {
+        for (index, chunk) in pushes.chunks(PUSH_CHUNK).enumerate() {
             let sent = clock::now();
-            let Timed { now, value } = self.store.push(chunk).await?;
+            let Timed { now, value } =
+                self.store.push(chunk).await.map_err(|error| match index * PUSH_CHUNK {
+                    0 => error,
+                    before => error
+                        .context(format!("after the first {before} of {} jobs were stored", pushes.len())),
+                })?;
             self.clock.observe(sent, now);
             for (receipt, pushed) in outcomes.by_ref().zip(value) {
                 receipt.pushed = pushed;

@@ -1,4 +1,9 @@
 //! The suite on real servers: every flavor that this machine has.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and runs in real time"
+)]
 
 mod support;
 

@@ -1,8 +1,13 @@
 //! Worker pools on a real Redis that is cut off, frozen and restarted under them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and runs in real time"
+)]
 #![cfg(feature = "redis")]
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -21,28 +26,34 @@ impl Job for Count {
 
 /// Which jobs have run, and how often in all.
 #[derive(Clone)]
-struct Seen(Arc<(Mutex<(BTreeSet<usize>, usize)>, watch::Sender<usize>)>);
+struct Seen(Arc<watch::Sender<Runs>>);
+
+#[derive(Default)]
+struct Runs {
+    jobs: BTreeSet<usize>,
+    total: usize,
+}
 
 impl Seen {
     fn new() -> Self {
-        Self(Arc::new((Mutex::default(), watch::Sender::new(0))))
+        Self(Arc::new(watch::Sender::default()))
     }
 
     fn add(&self, n: usize) {
-        let mut seen = self.0.0.lock().unwrap();
-        seen.0.insert(n);
-        seen.1 += 1;
-        self.0.1.send_replace(seen.0.len());
+        self.0.send_modify(|runs| {
+            runs.jobs.insert(n);
+            runs.total += 1;
+        });
     }
 
     fn runs(&self) -> usize {
-        self.0.0.lock().unwrap().1
+        self.0.borrow().total
     }
 
     /// Until so many different jobs have run.
     async fn reach(&self, count: usize) {
-        let mut distinct = self.0.1.subscribe();
-        let reached = distinct.wait_for(|distinct| *distinct >= count);
+        let mut runs = self.0.subscribe();
+        let reached = runs.wait_for(|runs| runs.jobs.len() >= count);
         tokio::time::timeout(Duration::from_secs(50), reached).await.expect("all jobs run in time").unwrap();
     }
 }

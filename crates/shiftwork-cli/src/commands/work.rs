@@ -82,7 +82,7 @@ impl Work {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        pool.run().await?;
+        pool.run().await.map_err(anyhow::Error::from_boxed)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,4 +1,9 @@
 //! The `shiftwork` command as a user runs it: real processes, a real server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and runs in real time"
+)]
 
 mod enqueue;
 mod main_job;

@@ -1,8 +1,8 @@
-//! The contract of [`Store`](crate::store::Store) as tests: a store passes all of them or does not ship.
+//! The contract of [`Store`] as tests: a store passes all of them or does not ship.
 //!
 //! One file per verb, one function per behaviour. A store's tests implement [`Subject`] and call
 //! [`conformance_tests!`](crate::conformance_tests), which makes a test of each behaviour. [`model`] compares a store with
-//! [`MemoryStore`](crate::MemoryStore), step by step, over random sequences of verbs.
+//! [`MemoryStore`], step by step, over random sequences of verbs.
 
 pub mod beat;
 pub mod exchange;

@@ -33,14 +33,13 @@ const DEFAULT_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(25);
 /// # #[derive(serde::Serialize, serde::Deserialize)]
 /// # struct Welcome { user: u64 }
 /// # impl Job for Welcome { const NAME: &str = "welcome"; }
-/// # async fn example(client: Client) -> Result<(), shiftwork_core::Error> {
+/// # async fn example(client: Client) -> shiftwork_core::Result {
 /// async fn welcome(job: Welcome, ctx: Context) -> shiftwork_core::Result {
 ///     println!("welcome, user {} (attempt {})", job.user, ctx.attempt());
 ///     Ok(())
 /// }
 ///
-/// WorkerPool::new(client).concurrency(20).job(welcome).run().await?;
-/// # Ok(())
+/// WorkerPool::new(client).concurrency(20).job(welcome).run().await
 /// # }
 /// ```
 ///
@@ -164,12 +163,14 @@ impl WorkerPool {
     /// # Errors
     ///
     /// If the pool is described wrongly or the store can't be reached at the start. Once it runs, it sits out any outage.
-    pub async fn run(self) -> Result<Tally, Error> {
+    /// The error is boxed, so that this can be the last line of a `main` that returns [`crate::Result`].
+    pub async fn run(self) -> crate::Result {
         let mut signals = super::running::Signals::install()?;
         let pool = self.start().await?;
         signals.recv().await;
         tracing::info!(target: "shiftwork", "asked to stop; finishing what runs");
-        Ok(pool.stop_unless(async move { signals.recv().await }).await)
+        pool.stop_unless(async move { signals.recv().await }).await;
+        Ok(())
     }
 
     /// Runs until `until` completes, then stops as [`RunningPool::stop`] does. Installs no signal handlers.

@@ -130,7 +130,7 @@ impl Dispatcher {
             slots: Slots::new(workers),
             completer: Completer::default(),
             tally: Tally::default(),
-            link: Link::new("dispatcher"),
+            link: Link::new("dispatcher", &shared.outage),
             queues: shared.registry.queues(),
             shares: shared.registry.shares(),
             shared,
@@ -418,8 +418,9 @@ impl Dispatcher {
         self.starting.extend(ready.iter().map(|ready| ready.claim.clone()));
         let (store, events, mut phase) =
             (self.shared.store().clone(), self.events.clone(), self.phase.clone());
+        let outage = self.shared.outage.clone();
         tokio::spawn(async move {
-            let mut link = Link::new("unique keys");
+            let mut link = Link::new("unique keys", &outage);
             while let Err(error) = store.start(&starts).await {
                 let retry_at = link.failed(&error);
                 tokio::select! {
@@ -493,8 +494,9 @@ impl Dispatcher {
         self.releasing += 1;
         self.tally.released += claims.len();
         let (store, events, pool) = (self.shared.store().clone(), self.events.clone(), self.pool.clone());
+        let outage = self.shared.outage.clone();
         tokio::spawn(async move {
-            let mut link = Link::new("release");
+            let mut link = Link::new("release", &outage);
             while let Err(error) = store.release(&pool, &claims).await {
                 tokio::time::sleep_until(link.failed(&error)).await;
             }

@@ -1,5 +1,7 @@
 //! How the store has been answering: one log line for each change of state, and when to try again.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::clock::{self, Instant};
@@ -8,11 +10,17 @@ use crate::error::Error;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// Whether the store is known to be away. A pool has one, so that an outage is one line in the log, not one for each of its
+/// parts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outage(Arc<AtomicBool>);
+
 /// The state of the connection, as one user of it sees it.
 #[derive(Debug)]
 pub(crate) struct Link {
     /// Who it is, for the log.
     user: &'static str,
+    outage: Outage,
     down: Option<Down>,
 }
 
@@ -24,18 +32,18 @@ struct Down {
 }
 
 impl Link {
-    pub(crate) fn new(user: &'static str) -> Self {
-        Self { user, down: None }
+    pub(crate) fn new(user: &'static str, outage: &Outage) -> Self {
+        Self { user, outage: outage.clone(), down: None }
     }
 
     /// A call got no answer, or a refusal. Returns when to try again.
     pub(crate) fn failed(&mut self, error: &Error) -> Instant {
         let now = clock::now();
-        let user = self.user;
-        let down = self.down.get_or_insert_with(|| {
+        if self.down.is_none() && !self.outage.0.swap(true, Ordering::Relaxed) {
+            let user = self.user;
             tracing::warn!(target: "shiftwork", user, %error, "the store does not answer; trying again until it does");
-            Down { since: now, failures: 0, retry_at: now }
-        });
+        }
+        let down = self.down.get_or_insert(Down { since: now, failures: 0, retry_at: now });
         down.failures = down.failures.saturating_add(1);
         down.retry_at = now + pause(down.failures);
         down.retry_at
@@ -43,7 +51,9 @@ impl Link {
 
     /// A call was answered.
     pub(crate) fn answered(&mut self) {
-        if let Some(down) = self.down.take() {
+        if let Some(down) = self.down.take()
+            && self.outage.0.swap(false, Ordering::Relaxed)
+        {
             let outage = clock::now().saturating_duration_since(down.since);
             tracing::info!(target: "shiftwork", user = self.user, ?outage, "the store answers again");
         }

@@ -34,5 +34,5 @@ pub use outcome::{HandlerOutput, HandlerResult, Outcome};
 pub use running::{Drained, RunningPool};
 pub use tally::Tally;
 
-pub(crate) use link::Link;
+pub(crate) use link::{Link, Outage};
 pub(crate) use shared::Shared;

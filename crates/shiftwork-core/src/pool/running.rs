@@ -79,8 +79,12 @@ impl RunningPool {
         let dispatcher = Dispatcher::new(shared.clone(), &workers, heartbeat.membership(), phases);
         let stop_services = CancellationToken::new();
         let scheduler = Scheduler::new(shared.clone());
-        let services =
-            vec![tokio::spawn(run_service(scheduler, shared.store().clone(), stop_services.clone()))];
+        let services = vec![tokio::spawn(run_service(
+            scheduler,
+            shared.store().clone(),
+            shared.outage.clone(),
+            stop_services.clone(),
+        ))];
         tracing::info!(
             target: "shiftwork", pool = &*heartbeat.pool(), concurrency, store = shared.store().describe(),
             "the worker pool has started"

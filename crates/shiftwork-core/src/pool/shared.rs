@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::blocking::BlockingThreads;
 use super::context::TypeMap;
+use super::link::Outage;
 use super::middleware::Middleware;
 use super::registry::Registry;
 use crate::client::Client;
@@ -17,6 +18,7 @@ pub(crate) struct Shared {
     pub(crate) middleware: Arc<[Arc<dyn Middleware>]>,
     pub(crate) state: TypeMap,
     pub(crate) blocking: BlockingThreads,
+    pub(crate) outage: Outage,
     at_risk: AtomicBool,
 }
 
@@ -34,6 +36,7 @@ impl Shared {
             middleware: middleware.into(),
             state,
             blocking: BlockingThreads::new(concurrency),
+            outage: Outage::default(),
             at_risk: AtomicBool::new(false),
         }
     }

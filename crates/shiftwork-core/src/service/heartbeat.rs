@@ -70,13 +70,14 @@ impl Heartbeat {
         let (membership, members) = watch::channel(beat.pool.clone());
         let quiet = Arc::new(AtomicBool::new(false));
         let (stop, stop_asked) = oneshot::channel();
+        let link = Link::new("heartbeat", &shared.outage);
         let heart = Heart {
             store: shared.store().clone(),
             shared,
             beat,
             membership,
             quiet: quiet.clone(),
-            link: Link::new("heartbeat"),
+            link,
             last_beat: clock::now(),
         };
         let (registered, first_beat) = oneshot::channel();

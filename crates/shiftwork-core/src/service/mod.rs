@@ -15,7 +15,7 @@ pub(crate) use heartbeat::Heartbeat;
 pub(crate) use scheduler::Scheduler;
 
 use crate::error::Error;
-use crate::pool::{BoxFuture, Link};
+use crate::pool::{BoxFuture, Link, Outage};
 use crate::store::{Store, WaitFor};
 
 /// Work that is done again and again.
@@ -37,8 +37,13 @@ pub(crate) struct Pause {
 }
 
 /// Runs a service until `stop` fires.
-pub(crate) async fn run_service<S: Service>(mut service: S, store: Arc<dyn Store>, stop: CancellationToken) {
-    let mut link = Link::new(S::NAME);
+pub(crate) async fn run_service<S: Service>(
+    mut service: S,
+    store: Arc<dyn Store>,
+    outage: Outage,
+    stop: CancellationToken,
+) {
+    let mut link = Link::new(S::NAME, &outage);
     while !stop.is_cancelled() {
         match service.round().await {
             Ok(pause) => {

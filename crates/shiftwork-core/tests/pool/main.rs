@@ -1,5 +1,10 @@
 //! The worker pool on the memory store, with paused time: what handlers see, what becomes of jobs, how a pool stops, and how it
 //! lives through faults of the store.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and runs in real time"
+)]
 
 mod faults;
 mod handlers;

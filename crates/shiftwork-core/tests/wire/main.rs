@@ -1,4 +1,9 @@
 //! Every golden vector of the wire format: jobs, decoding, unique keys.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and runs in real time"
+)]
 
 mod go_value;
 mod properties;

@@ -1,4 +1,9 @@
 //! What the suite does not ask of every store: connections, scripts, damaged keys, and the bytes that Go services see.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and runs in real time"
+)]
 
 mod connecting;
 mod damage;

@@ -12,7 +12,7 @@ use shiftwork_redis::RedisStore;
 use test_servers::{RedisServer, Value, flavors, unique_namespace};
 
 /// A fresh namespace.
-pub struct RedisSubject {
+pub(crate) struct RedisSubject {
     server: &'static RedisServer,
     namespace: String,
     one: RedisStore,
@@ -38,7 +38,7 @@ fn server_of(flavor: &str) -> &'static RedisServer {
 
 impl RedisSubject {
     /// On a server of this flavor.
-    pub async fn on(flavor: &str) -> Self {
+    pub(crate) async fn on(flavor: &str) -> Self {
         let server = server_of(flavor);
         let namespace = unique_namespace("conformance");
         let connect = async || {

@@ -1,1 +1,0 @@
-//! shiftwork-sqlite (being built).
