@@ -34,6 +34,8 @@ const MAX_IN_FLIGHT: usize = 2;
 const MAX_CLAIMS: usize = 1000;
 /// An idle pool looks this often even if nothing wakes it: a wake-up may get lost with a connection.
 const SAFETY_POLL: Duration = Duration::from_secs(5);
+/// How often to look whether the heartbeat gets through again.
+const AT_RISK_POLL: Duration = Duration::from_millis(500);
 /// How long to claim nothing when the only queues with work can't be claimed from.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(1);
 /// How long a job waits whose id already runs in this pool.
@@ -69,8 +71,11 @@ pub(super) enum Event {
         sent: Instant,
         result: Result<Timed<Exchanged>, Error>,
     },
-    /// Unique keys are freed; these may run.
-    Started(Vec<Ready>),
+    /// Unique keys are freed; these, claimed by this pool, may run.
+    Started {
+        pool: PoolId,
+        ready: Vec<Ready>,
+    },
     /// The store may have work.
     Woken(Result<(), Error>),
     /// Claims were given back.
@@ -159,8 +164,9 @@ impl Dispatcher {
             let timer = self.next_timer();
             tokio::select! {
                 biased;
-                _ = self.phase.changed() => self.phase_changed(),
-                _ = self.membership.changed() => self.membership_changed(),
+                // Not when the other end is gone: a pool whose handle was dropped runs on.
+                Ok(()) = self.phase.changed() => self.phase_changed(),
+                Ok(()) = self.membership.changed() => self.membership_changed(),
                 _ = self.inbox.recv_many(&mut events, 1024) => self.gather(&mut events).await,
                 () = sleep_until(timer) => {}
             }
@@ -191,11 +197,7 @@ impl Dispatcher {
                 Event::Exchanged { request, group, sent, result } => {
                     self.exchanged(request, group, sent, result)
                 }
-                Event::Started(ready) => {
-                    self.promised -= ready.len();
-                    self.starting.retain(|claim| !ready.iter().any(|ready| ready.claim == *claim));
-                    self.start_or_release(ready);
-                }
+                Event::Started { pool, ready } => self.started(&pool, ready),
                 Event::Woken(result) => self.woken(result),
                 Event::Released => self.releasing -= 1,
                 Event::OwnClaims { pool, sent, result } => self.reconcile(&pool, sent, result),
@@ -418,7 +420,7 @@ impl Dispatcher {
         self.starting.extend(ready.iter().map(|ready| ready.claim.clone()));
         let (store, events, mut phase) =
             (self.shared.store().clone(), self.events.clone(), self.phase.clone());
-        let outage = self.shared.outage.clone();
+        let (outage, pool) = (self.shared.outage.clone(), self.pool.clone());
         tokio::spawn(async move {
             let mut link = Link::new("unique keys", &outage);
             while let Err(error) = store.start(&starts).await {
@@ -426,14 +428,21 @@ impl Dispatcher {
                 tokio::select! {
                     () = tokio::time::sleep_until(retry_at) => {}
                     // Then the claims are released, keys and all.
-                    _ = phase.wait_for(|phase| *phase >= Phase::Quiet) => break,
+                    () = quiet(&mut phase) => break,
                 }
             }
-            let _ = events.send(Event::Started(ready));
+            let _ = events.send(Event::Started { pool, ready });
         });
     }
 
-    fn start_or_release(&mut self, ready: Vec<Ready>) {
+    fn started(&mut self, pool: &PoolId, ready: Vec<Ready>) {
+        self.promised -= ready.len();
+        self.starting.retain(|claim| !ready.iter().any(|ready| ready.claim == *claim));
+        if *pool != self.pool {
+            // A reaper has given them to others meanwhile.
+            self.tally.lost += ready.len();
+            return;
+        }
         if *self.phase.borrow() >= Phase::Quiet {
             self.release(ready.into_iter().map(|ready| ready.claim).collect());
             return;
@@ -518,7 +527,7 @@ impl Dispatcher {
             let result = tokio::select! {
                 result = store.wait(WaitFor::Work { queues }) => result.map(|_| ()),
                 // Nobody listens any more. Nothing is lost by dropping this call: it only looks.
-                _ = phase.wait_for(|phase| *phase >= Phase::Quiet) => Ok(()),
+                () = quiet(&mut phase) => Ok(()),
             };
             let _ = events.send(Event::Woken(result));
         });
@@ -540,7 +549,9 @@ impl Dispatcher {
     fn next_timer(&self) -> Option<Instant> {
         let now = clock::now();
         let safety = self.idle_since.map(|since| since + SAFETY_POLL);
-        let timers = [self.link.retry_at(), safety, self.no_claims_until, self.doubt.next()];
+        // Nobody tells when the risk is over.
+        let at_risk = self.shared.at_risk().then(|| now + AT_RISK_POLL);
+        let timers = [self.link.retry_at(), safety, self.no_claims_until, self.doubt.next(), at_risk];
         timers.into_iter().flatten().filter(|at| *at > now).min()
     }
 
@@ -595,6 +606,13 @@ impl Dispatcher {
             Phase::Draining => at_rest && self.idle_since.is_some(),
             _ => at_rest,
         }
+    }
+}
+
+/// Completes when the pool has gone quiet; never, if its handle was dropped before.
+async fn quiet(phase: &mut watch::Receiver<Phase>) {
+    if phase.wait_for(|phase| *phase >= Phase::Quiet).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -153,3 +153,27 @@ async fn a29_a_pool_that_was_removed_cancels_its_jobs_and_comes_back_under_a_new
     assert!(stopping.elapsed() < Duration::from_secs(1), "the slot is free again");
     assert_eq!((tally.done, tally.lost), (0, 1), "its late end does nothing");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a24_a_pool_whose_heartbeat_does_not_get_through_claims_no_more_until_it_does() {
+    let (store, client) = store();
+    let log = Log::default();
+    let pool = pool(client.clone(), &log).start().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Beats fail every half second from the fifth on; everything else works.
+    for _ in 0..20 {
+        store.inject(Verb::Beat, Fault::Unavailable);
+    }
+    client.enqueue(Number { n: 1 }).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(4500)).await;
+    assert_eq!(log.lines(), ["1"], "one late beat is no risk");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    client.enqueue(Number { n: 2 }).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(log.lines(), ["1"], "others may own this pool's jobs by now");
+    let id = pool.id();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(log.lines(), ["1", "2"]);
+    assert_eq!(pool.id(), id);
+    assert_eq!(pool.stop().await.done, 2);
+}

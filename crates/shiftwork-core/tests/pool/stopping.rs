@@ -109,3 +109,15 @@ async fn a_quiet_pool_gives_back_what_an_exchange_under_way_still_brings() {
     assert_eq!(tally.done + left.jobs.len(), 3);
     assert_eq!(left.running(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_handle_is_dropped_runs_on() {
+    let (store, client) = store();
+    let pool = WorkerPool::new(client.clone()).job(|_: Number, _: Context| async {}).start().await.unwrap();
+    drop(pool);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    client.enqueue(Number { n: 1 }).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let snapshot = store.snapshot();
+    assert_eq!((snapshot.jobs(), snapshot.pools.len()), (0, 1));
+}
