@@ -82,7 +82,11 @@ impl Work {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        pool.run().await.map_err(anyhow::Error::from_boxed)?;
+        pool.run().await.map_err(|error| match error.downcast::<shiftwork::Error>() {
+            // The exit code depends on it.
+            Ok(error) => anyhow::Error::new(*error),
+            Err(error) => anyhow::Error::from_boxed(error),
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }
