@@ -1,5 +1,6 @@
 //! The enqueuer: a handle to a store that puts jobs into it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,8 +102,11 @@ impl Client {
         let now = self.now().await?;
         let mut receipts = Vec::with_capacity(jobs.len());
         let mut pushes = Vec::with_capacity(jobs.len());
+        let mut last_queue = None;
         for job in jobs {
-            let (push, id) = job.prepare(now, self.max_payload)?;
+            let queue = job.queue(last_queue.take())?;
+            last_queue = Some(queue.clone());
+            let (push, id) = job.prepare(queue, now, self.max_payload)?;
             receipts.push(Receipt { id, job: push.job.clone(), pushed: Pushed::Enqueued });
             pushes.push(push);
         }
@@ -136,7 +140,7 @@ impl Client {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Enqueue {
-    name: String,
+    name: Cow<'static, str>,
     /// Checked when it is enqueued, so that building one never fails.
     args: Result<Option<Vec<u8>>, ArgsError>,
     when: When,
@@ -165,16 +169,16 @@ impl Enqueue {
     }
 
     /// A job by name, with any args that serialise to a JSON object or null.
-    pub fn named(name: impl Into<String>, args: &(impl serde::Serialize + ?Sized)) -> Self {
+    pub fn named(name: impl Into<Cow<'static, str>>, args: &(impl serde::Serialize + ?Sized)) -> Self {
         Self::new(name, args_to_json(args))
     }
 
     /// A job by name, with args that are JSON text already: an object or null.
-    pub fn json(name: impl Into<String>, args: impl AsRef<[u8]>) -> Self {
+    pub fn json(name: impl Into<Cow<'static, str>>, args: impl AsRef<[u8]>) -> Self {
         Self::new(name, args_from_json(args.as_ref()))
     }
 
-    fn new(name: impl Into<String>, args: Result<Option<Vec<u8>>, ArgsError>) -> Self {
+    fn new(name: impl Into<Cow<'static, str>>, args: Result<Option<Vec<u8>>, ArgsError>) -> Self {
         Self { name: name.into(), args, when: When::Now, unique: false, trace: Vec::new() }
     }
 
@@ -204,8 +208,15 @@ impl Enqueue {
         self
     }
 
-    fn prepare(self, now: Timestamp, max_payload: usize) -> Result<(Push, String), Error> {
-        let queue = JobName::new(&self.name).map_err(|error| Error::invalid_input(error.to_string()))?;
+    /// The queue of the job. Many jobs in a row are of one type, so the last one's name is checked already.
+    fn queue(&self, last: Option<JobName>) -> Result<JobName, Error> {
+        match last {
+            Some(last) if last.as_str() == self.name => Ok(last),
+            _ => JobName::new(&self.name).map_err(|error| Error::invalid_input(error.to_string())),
+        }
+    }
+
+    fn prepare(self, queue: JobName, now: Timestamp, max_payload: usize) -> Result<(Push, String), Error> {
         let args = self.args?;
         let run_at = match self.when {
             When::Now => None,

@@ -33,7 +33,10 @@ impl KnownJobs {
         let (known, now) = (self.lock(), clock::now());
         let fresh =
             |name: &JobName| known.get(name).is_some_and(|at| now.saturating_duration_since(*at) < KNOWN_FOR);
-        let names: HashSet<_> = jobs.iter().map(|job| &job.queue).collect();
+        let mut names: Vec<_> = jobs.iter().map(|job| &job.queue).collect();
+        // Mostly many in a row are the same, so this leaves few to look up.
+        names.dedup();
+        let names: HashSet<_> = names.into_iter().collect();
         names.into_iter().filter(|name| !fresh(name)).collect()
     }
 
@@ -117,10 +120,20 @@ fn build<'a>(inner: &Inner, jobs: &'a [Push], missing: &[&JobName]) -> (Pipeline
         commands.push(Command::Other);
     }
     // Jobs of one target go into one command, as long as no unique job of that target stands between them.
-    let mut pending: HashMap<Option<&'a JobName>, Pending<'a>> = HashMap::new();
+    let mut pending: Vec<Pending<'a>> = Vec::new();
+    let mut places: HashMap<Option<&'a JobName>, usize> = HashMap::new();
+    let mut last = None;
     for (position, job) in jobs.iter().enumerate() {
         let target = job.run_at.is_none().then_some(&job.queue);
-        let waiting = pending.entry(target).or_default();
+        let place = match last {
+            Some((last_target, place)) if last_target == target => place,
+            _ => *places.entry(target).or_insert_with(|| {
+                pending.push(Pending::default());
+                pending.len() - 1
+            }),
+        };
+        last = Some((target, place));
+        let waiting = &mut pending[place];
         match &job.unique {
             None => {
                 waiting.jobs.push((position, job.run_at, &job.job));
@@ -143,8 +156,8 @@ fn build<'a>(inner: &Inner, jobs: &'a [Push], missing: &[&JobName]) -> (Pipeline
             }
         }
     }
-    for (target, waiting) in pending {
-        flush(inner, target, waiting, &mut pipeline, &mut commands);
+    for (target, place) in places {
+        flush(inner, target, std::mem::take(&mut pending[place]), &mut pipeline, &mut commands);
     }
     pipeline.cmd("TIME");
     commands.push(Command::Other);

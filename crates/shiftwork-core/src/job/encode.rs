@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::envelope::RawJob;
-use super::go_json::{self, write_string};
+use super::go_json::{self, write_string, write_text};
 use super::id::random_id;
 use super::rewrite::{Numbers, rewrite};
 
@@ -34,11 +34,12 @@ pub struct NewJob<'a> {
 impl NewJob<'_> {
     /// The job's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(96 + self.name.len() + self.args.map_or(4, <[u8]>::len));
+        let mut out =
+            Vec::with_capacity(96 + self.id.len() + self.name.len() + self.args.map_or(4, <[u8]>::len));
         out.extend_from_slice(b"{\"name\":");
-        write_string(&mut out, self.name.as_bytes());
+        write_text(&mut out, self.name);
         out.extend_from_slice(b",\"id\":");
-        write_string(&mut out, self.id.as_bytes());
+        write_text(&mut out, self.id);
         out.extend_from_slice(b",\"t\":");
         write_integer(&mut out, self.enqueued_at);
         out.extend_from_slice(b",\"args\":");
@@ -53,9 +54,9 @@ impl NewJob<'_> {
         if !self.trace.is_empty() {
             for (index, (key, value)) in self.trace.iter().enumerate() {
                 out.extend_from_slice(if index == 0 { b",\"trace\":{" } else { b"," });
-                write_string(&mut out, key.as_bytes());
+                write_text(&mut out, key);
                 out.push(b':');
-                write_string(&mut out, value.as_bytes());
+                write_text(&mut out, value);
             }
             out.push(b'}');
         }
@@ -125,7 +126,7 @@ pub fn wrap_malformed(name: &str, bytes: &[u8], reason: &str, now: i64) -> RawJo
         }
         Err(_) => {
             args.extend_from_slice(b"{\"_raw_base64\":");
-            write_string(&mut args, base64(bytes).as_bytes());
+            write_text(&mut args, &base64(bytes));
         }
     }
     args.push(b'}');

@@ -56,6 +56,9 @@ pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, EncodeError>
 
 /// Appends a string in quotes. `text` need not be UTF-8: what is not becomes `\ufffd`.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(text) {
+        return write_text(out, text);
+    }
     out.push(b'"');
     for chunk in text.utf8_chunks() {
         write_escaped(out, chunk.valid());
@@ -66,11 +69,38 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
+/// Appends a text in quotes.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    write_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Bytes that a string can't hold as they are, or not always: nearly no string has any.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special[b'<' as usize] = true;
+    special[b'>' as usize] = true;
+    special[b'&' as usize] = true;
+    // The first byte of U+2028 and U+2029, which end lines in JavaScript.
+    special[0xe2] = true;
+    special
+};
+
 fn write_escaped(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let bytes = text.as_bytes();
-    let mut written = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|&byte| SPECIAL[usize::from(byte)]) {
+        out.extend_from_slice(&rest[..at]);
+        let byte = rest[at];
         let (escape, length): (&[u8], usize) = match byte {
             b'"' => (b"\\\"", 1),
             b'\\' => (b"\\\\", 1),
@@ -79,25 +109,17 @@ fn write_escaped(out: &mut Vec<u8>, text: &str) {
             b'\t' => (b"\\t", 1),
             0x08 => (b"\\b", 1),
             0x0c => (b"\\f", 1),
-            0..0x20 | b'<' | b'>' | b'&' => {
-                let escape =
-                    [b'\\', b'u', b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
-                out.extend_from_slice(&bytes[written..at]);
-                out.extend_from_slice(&escape);
-                written = at + 1;
-                continue;
-            }
-            // U+2028 and U+2029 end lines in JavaScript.
-            0xe2 if bytes[at + 1] == 0x80 && bytes[at + 2] & 0xfe == 0xa8 => {
-                (if bytes[at + 2] == 0xa8 { b"\\u2028" } else { b"\\u2029" }, 3)
-            }
-            _ => continue,
+            0xe2 => match &rest[at..at + 3] {
+                [_, 0x80, 0xa8] => (b"\\u2028", 3),
+                [_, 0x80, 0xa9] => (b"\\u2029", 3),
+                _ => (&[0xe2], 1),
+            },
+            _ => (&[b'\\', b'u', b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]], 1),
         };
-        out.extend_from_slice(&bytes[written..at]);
         out.extend_from_slice(escape);
-        written = at + length;
+        rest = &rest[at + length..];
     }
-    out.extend_from_slice(&bytes[written..]);
+    out.extend_from_slice(rest);
 }
 
 /// Appends a finite float: the shortest digits that read back the same; an exponent below 1e-6 and from 1e21.
@@ -221,7 +243,7 @@ impl<'a> ser::Serializer for Writer<'a> {
     }
 
     fn serialize_str(self, value: &str) -> Result<(), EncodeError> {
-        write_string(self.out, value.as_bytes());
+        write_text(self.out, value);
         Ok(())
     }
 
@@ -332,7 +354,7 @@ fn not_a_number(value: impl Display) -> EncodeError {
 
 fn open_variant(out: &mut Vec<u8>, variant: &str) {
     out.push(b'{');
-    write_string(out, variant.as_bytes());
+    write_text(out, variant);
     out.push(b':');
 }
 
@@ -389,7 +411,7 @@ impl<'a> Object<'a> {
     }
 
     fn key(&mut self, key: Cow<'static, str>) {
-        write_string(self.out, key.as_bytes());
+        write_text(self.out, &key);
         self.out.push(b':');
         self.members.push(Member { key, end: 0 });
     }
