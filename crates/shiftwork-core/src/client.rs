@@ -169,13 +169,13 @@ impl Enqueue {
     }
 
     /// A job by name, with any args that serialise to a JSON object or null.
-    pub fn named(name: impl Into<Cow<'static, str>>, args: &(impl serde::Serialize + ?Sized)) -> Self {
-        Self::new(name, args_to_json(args))
+    pub fn named(name: impl Into<String>, args: &(impl serde::Serialize + ?Sized)) -> Self {
+        Self::new(name.into(), args_to_json(args))
     }
 
     /// A job by name, with args that are JSON text already: an object or null.
-    pub fn json(name: impl Into<Cow<'static, str>>, args: impl AsRef<[u8]>) -> Self {
-        Self::new(name, args_from_json(args.as_ref()))
+    pub fn json(name: impl Into<String>, args: impl AsRef<[u8]>) -> Self {
+        Self::new(name.into(), args_from_json(args.as_ref()))
     }
 
     fn new(name: impl Into<Cow<'static, str>>, args: Result<Option<Vec<u8>>, ArgsError>) -> Self {
