@@ -19,48 +19,48 @@ const MAX_REFUSALS: u32 = 5;
 
 /// A finish and what has happened to it so far.
 #[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) finish: Finish,
+pub(in crate::pool) struct Pending {
+    pub(in crate::pool) finish: Finish,
     /// A call that carried it got no answer, so it may have been taken already.
-    pub(super) uncertain: bool,
+    pub(in crate::pool) uncertain: bool,
     refusals: u32,
 }
 
 /// The finishes of one exchange.
 #[derive(Debug, Default)]
-pub(super) struct Group {
-    pub(super) finishes: Vec<Pending>,
+pub(in crate::pool) struct Group {
+    pub(in crate::pool) finishes: Vec<Pending>,
     /// Whether the group goes alone, because it was refused before.
-    pub(super) alone: bool,
+    pub(in crate::pool) alone: bool,
 }
 
 /// All finishes that wait.
 #[derive(Debug, Default)]
-pub(super) struct Completer {
+pub(in crate::pool) struct Completer {
     waiting: VecDeque<Pending>,
     refused: VecDeque<Vec<Pending>>,
 }
 
 impl Completer {
-    pub(super) fn add(&mut self, finish: Finish) {
+    pub(in crate::pool) fn add(&mut self, finish: Finish) {
         self.waiting.push_back(Pending { finish, uncertain: false, refusals: 0 });
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::pool) fn len(&self) -> usize {
         self.waiting.len() + self.refused.iter().map(Vec::len).sum::<usize>()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::pool) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.refused.is_empty()
     }
 
     /// The claims whose ends wait here.
-    pub(super) fn claims(&self) -> impl Iterator<Item = &Claim> {
+    pub(in crate::pool) fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.waiting.iter().chain(self.refused.iter().flatten()).map(|pending| &pending.finish.claim)
     }
 
     /// Forgets everything: the claims are not this pool's any more.
-    pub(super) fn clear(&mut self) -> usize {
+    pub(in crate::pool) fn clear(&mut self) -> usize {
         let forgotten = self.len();
         self.waiting.clear();
         self.refused.clear();
@@ -68,7 +68,7 @@ impl Completer {
     }
 
     /// The next group to send.
-    pub(super) fn next_group(&mut self) -> Group {
+    pub(in crate::pool) fn next_group(&mut self) -> Group {
         match self.refused.pop_front() {
             Some(finishes) => Group { finishes, alone: true },
             None => {
@@ -79,7 +79,7 @@ impl Completer {
     }
 
     /// The call that carried the group got no answer: send it again, first.
-    pub(super) fn unanswered(&mut self, mut group: Group) {
+    pub(in crate::pool) fn unanswered(&mut self, mut group: Group) {
         for pending in &mut group.finishes {
             pending.uncertain = true;
         }
@@ -93,7 +93,7 @@ impl Completer {
     }
 
     /// The store refused the call that carried the group: send its halves apart. Returns how many were given up.
-    pub(super) fn refused(&mut self, mut group: Group, error: &Error) -> usize {
+    pub(in crate::pool) fn refused(&mut self, mut group: Group, error: &Error) -> usize {
         match group.finishes.len() {
             0 => 0,
             1 => {

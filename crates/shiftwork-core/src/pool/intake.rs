@@ -11,14 +11,14 @@ use crate::store::{Claim, Destination, Finish, Start};
 
 /// A claimed job that can run.
 #[derive(Clone)]
-pub(super) struct Ready {
-    pub(super) claim: Claim,
-    pub(super) job: RawJob,
-    pub(super) job_type: Arc<JobType>,
+pub(in crate::pool) struct Ready {
+    pub(in crate::pool) claim: Claim,
+    pub(in crate::pool) job: RawJob,
+    pub(in crate::pool) job_type: Arc<JobType>,
 }
 
 /// What a claim turned out to be.
-pub(super) enum Intake {
+pub(in crate::pool) enum Intake {
     Run(Ready),
     /// A unique job's first start: its key has to be freed before it runs.
     RunAfter(Ready, Start),
@@ -27,7 +27,7 @@ pub(super) enum Intake {
 }
 
 /// Looks at one claim at the store's time `now`.
-pub(super) fn take_in(claim: Claim, registry: &Registry, now: Timestamp) -> Intake {
+pub(in crate::pool) fn take_in(claim: Claim, registry: &Registry, now: Timestamp) -> Intake {
     let job = match RawJob::parse(claim.job.clone()) {
         Ok(job) => job,
         Err(malformed) => {

@@ -20,7 +20,7 @@ const AFTER_GIVING_UP: Duration = Duration::from_secs(60);
 
 /// Whether, and when, to compare.
 #[derive(Debug, Default)]
-pub(super) struct Doubt {
+pub(in crate::pool) struct Doubt {
     rounds: u32,
     next: Option<Instant>,
     asking: bool,
@@ -28,13 +28,13 @@ pub(super) struct Doubt {
 
 impl Doubt {
     /// A call that may have claimed got no answer.
-    pub(super) fn raise(&mut self) {
+    pub(in crate::pool) fn raise(&mut self) {
         self.rounds = ROUNDS;
         self.next = Some(clock::now());
     }
 
     /// The end of a job was given up; its claim is still there.
-    pub(super) fn raise_later(&mut self) {
+    pub(in crate::pool) fn raise_later(&mut self) {
         if self.rounds == 0 {
             self.rounds = 1;
             self.next = Some(clock::now() + AFTER_GIVING_UP);
@@ -42,29 +42,29 @@ impl Doubt {
     }
 
     /// When the next round is, if there is one.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(in crate::pool) fn next(&self) -> Option<Instant> {
         self.next.filter(|_| !self.asking)
     }
 
     /// Whether a round is due, or under way: no exchange may be sent then.
-    pub(super) fn is_due(&self, at_once: bool) -> bool {
+    pub(in crate::pool) fn is_due(&self, at_once: bool) -> bool {
         self.asking || (self.rounds > 0 && (at_once || self.next.is_some_and(|next| next <= clock::now())))
     }
 
-    pub(super) fn is_asking(&self) -> bool {
+    pub(in crate::pool) fn is_asking(&self) -> bool {
         self.asking
     }
 
-    pub(super) fn is_settled(&self) -> bool {
+    pub(in crate::pool) fn is_settled(&self) -> bool {
         self.rounds == 0 && !self.asking
     }
 
-    pub(super) fn asked(&mut self) {
+    pub(in crate::pool) fn asked(&mut self) {
         self.asking = true;
     }
 
     /// A round has been answered, or not.
-    pub(super) fn answered(&mut self, success: bool, is_last: bool) {
+    pub(in crate::pool) fn answered(&mut self, success: bool, is_last: bool) {
         self.asking = false;
         if success {
             self.rounds = if is_last { 0 } else { self.rounds.saturating_sub(1) };
@@ -73,13 +73,16 @@ impl Doubt {
     }
 
     /// The claims are not this pool's any more.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::pool) fn clear(&mut self) {
         *self = Self { asking: self.asking, ..Self::default() };
     }
 }
 
 /// The claims of the store that are not among those `known` here; of equal ones, as many as are too many.
-pub(super) fn orphans<'a>(in_store: Vec<Claim>, known: impl Iterator<Item = &'a Claim>) -> Vec<Claim> {
+pub(in crate::pool) fn orphans<'a>(
+    in_store: Vec<Claim>,
+    known: impl Iterator<Item = &'a Claim>,
+) -> Vec<Claim> {
     let mut counts: HashMap<&Claim, usize> = HashMap::new();
     for claim in known {
         *counts.entry(claim).or_default() += 1;

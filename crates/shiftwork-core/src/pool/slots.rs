@@ -12,19 +12,19 @@ use crate::store::Claim;
 
 /// A job that runs.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) claim: Claim,
+pub(in crate::pool) struct Running {
+    pub(in crate::pool) claim: Claim,
     /// The registration under which it was claimed.
-    pub(super) pool: PoolId,
-    pub(super) token: CancellationToken,
-    pub(super) task: AbortHandle,
+    pub(in crate::pool) pool: PoolId,
+    pub(in crate::pool) token: CancellationToken,
+    pub(in crate::pool) task: AbortHandle,
     /// Hash of the job's id.
-    pub(super) id: u64,
+    pub(in crate::pool) id: u64,
 }
 
 /// All slots.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(in crate::pool) struct Slots {
     running: Vec<Option<Running>>,
     workers: Vec<Arc<str>>,
     free: Vec<usize>,
@@ -33,7 +33,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(workers: &[WorkerId]) -> Self {
+    pub(in crate::pool) fn new(workers: &[WorkerId]) -> Self {
         Self {
             running: workers.iter().map(|_| None).collect(),
             workers: workers.iter().map(|worker| Arc::from(&**worker)).collect(),
@@ -44,22 +44,22 @@ impl Slots {
         }
     }
 
-    pub(super) fn free(&self) -> usize {
+    pub(in crate::pool) fn free(&self) -> usize {
         self.free.len()
     }
 
-    pub(super) fn busy(&self) -> usize {
+    pub(in crate::pool) fn busy(&self) -> usize {
         self.running.len() - self.free.len()
     }
 
     /// The slot that the next job gets, and its worker's id.
-    pub(super) fn peek(&self) -> Option<(usize, Arc<str>)> {
+    pub(in crate::pool) fn peek(&self) -> Option<(usize, Arc<str>)> {
         let slot = *self.free.last()?;
         Some((slot, self.workers[slot].clone()))
     }
 
     /// Fills the slot that [`Slots::peek`] named.
-    pub(super) fn fill(&mut self, running: Running) {
+    pub(in crate::pool) fn fill(&mut self, running: Running) {
         if let Some(slot) = self.free.pop() {
             self.ids.insert(running.id);
             self.running[slot] = Some(running);
@@ -67,7 +67,7 @@ impl Slots {
     }
 
     /// Empties a slot; `None` if it is empty already.
-    pub(super) fn take(&mut self, slot: usize) -> Option<Running> {
+    pub(in crate::pool) fn take(&mut self, slot: usize) -> Option<Running> {
         let running = self.running[slot].take()?;
         self.ids.remove(&running.id);
         self.free.push(slot);
@@ -75,21 +75,21 @@ impl Slots {
     }
 
     /// Empties all slots.
-    pub(super) fn take_all(&mut self) -> Vec<Running> {
+    pub(in crate::pool) fn take_all(&mut self) -> Vec<Running> {
         (0..self.running.len()).filter_map(|slot| self.take(slot)).collect()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Running> {
+    pub(in crate::pool) fn iter(&self) -> impl Iterator<Item = &Running> {
         self.running.iter().flatten()
     }
 
     /// A short stand-in for a job's id.
-    pub(super) fn id_of(&self, id: &str) -> u64 {
+    pub(in crate::pool) fn id_of(&self, id: &str) -> u64 {
         self.hasher.hash_one(id)
     }
 
     /// Whether a job with this id runs here already.
-    pub(super) fn runs(&self, id: u64) -> bool {
+    pub(in crate::pool) fn runs(&self, id: u64) -> bool {
         self.ids.contains(&id)
     }
 }

@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(super) fn count(&mut self, kind: FateKind) {
+    pub(in crate::pool) fn count(&mut self, kind: FateKind) {
         match kind {
             FateKind::Done => self.done += 1,
             FateKind::Retried => self.retried += 1,
