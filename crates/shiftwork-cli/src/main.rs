@@ -54,15 +54,25 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
+            if is_unavailable(&error) {
+                eprintln!("start a server there, or name another one with --store or SHIFTWORK_STORE");
+            }
             exit_code_of(&error)
         }
     }
 }
 
+fn our_error(error: &anyhow::Error) -> Option<&shiftwork::Error> {
+    error.chain().find_map(|cause| cause.downcast_ref::<shiftwork::Error>())
+}
+
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    our_error(error).is_some_and(shiftwork::Error::is_unavailable)
+}
+
 /// 2 for wrong usage, 3 for a store that can't be reached, 1 for anything else.
 fn exit_code_of(error: &anyhow::Error) -> ExitCode {
-    let ours = error.chain().find_map(|cause| cause.downcast_ref::<shiftwork::Error>());
-    ExitCode::from(match ours {
+    ExitCode::from(match our_error(error) {
         Some(error) if error.is_unavailable() => 3,
         Some(error) if error.is_config() || error.is_invalid_input() => 2,
         _ if error.downcast_ref::<commands::Usage>().is_some() => 2,

@@ -88,4 +88,5 @@ fn exit_codes_tell_usage_from_a_store_that_is_away() {
     let away = run(&server, &["enqueue", "a"]);
     assert_eq!(exit_code(&away), 3);
     assert!(stderr(&away).contains("can't be reached"), "{}", stderr(&away));
+    assert!(stderr(&away).contains("--store"), "{}", stderr(&away));
 }
