@@ -1,5 +1,6 @@
 //! How a server is asked for: its program, settings, password and certificates.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
@@ -73,10 +74,17 @@ pub(crate) fn find_program(program: &Path) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
 }
 
-/// A port that was free a moment ago. Another process may take it before the server does: callers try again.
+/// A port that is free now. Not one of those that the system hands out to outgoing connections (from 32768 on): while a
+/// server restarts, some client of another test would be given its port, and keep it.
+#[track_caller]
 pub(crate) fn free_port() -> u16 {
-    match TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()) {
-        Ok(address) => address.port(),
-        Err(error) => panic!("this machine has no free port on 127.0.0.1: {error}"),
+    for _ in 0..1000 {
+        // A hasher's random seed is the randomness that std has.
+        let random = RandomState::new().hash_one(std::process::id());
+        let port = 10_000 + u16::try_from(random % 22_000).expect("the remainder is small");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
+    panic!("no port between 10000 and 32000 is free");
 }

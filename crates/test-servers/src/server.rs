@@ -123,13 +123,18 @@ impl RedisServer {
     #[track_caller]
     pub fn restart(&mut self) {
         self.process.kill();
-        match launch(&self.binary, self.folder.path(), self.settings.password.as_deref()) {
-            Ok(process) => self.process = process,
-            Err(StartError::PortTaken) => {
-                panic!("another process took port {} during the restart", self.port)
+        for _ in 0..PORT_ATTEMPTS {
+            match launch(&self.binary, self.folder.path(), self.settings.password.as_deref()) {
+                Ok(process) => {
+                    self.process = process;
+                    return;
+                }
+                // Somebody may only have looked whether it is free.
+                Err(StartError::PortTaken) => {}
+                Err(StartError::Failed(reason)) => panic!("{reason}"),
             }
-            Err(StartError::Failed(reason)) => panic!("{reason}"),
         }
+        panic!("another process took port {} during the restart", self.port)
     }
 
     /// Freezes the server with SIGSTOP: connections stay open, nothing is answered.

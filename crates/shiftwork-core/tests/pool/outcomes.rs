@@ -272,3 +272,26 @@ async fn a33_a_unique_key_is_free_when_the_job_starts_and_not_before() {
     let snapshot = store.snapshot();
     assert_eq!((snapshot.unique.len(), snapshot.scheduled.len()), (1, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a69_a_backoff_of_any_size_is_held_between_now_and_ten_years() {
+    let (store, client) = store();
+    client.enqueue_many([Number { n: 0 }, Number { n: 1 }]).await.unwrap();
+    client.enqueue(Other { n: 0 }).await.unwrap();
+    let pool = WorkerPool::new(client)
+        .job_with(JobOptions::new().backoff(|_| Duration::MAX), |job: Number, _: Context| async move {
+            if job.n == 0 { Ok(Outcome::snooze(Duration::MAX)) } else { Err("later") }
+        })
+        .job_with(JobOptions::new().max_fails(2).backoff(|_| Duration::ZERO), |_: Other, _: Context| async {
+            Err::<(), _>("now")
+        });
+    let _ = pool.start().await.unwrap().drain(Duration::from_secs(5)).await.unwrap();
+    let snapshot = store.snapshot();
+    let ten_years = 1_700_000_000 + 10 * 365 * 24 * 3600;
+    assert!((ten_years..ten_years + 2).contains(&snapshot.scheduled[0].0), "{}", snapshot.scheduled[0].0);
+    let retry: Vec<_> = snapshot.retry.iter().map(|(at, _)| *at).collect();
+    assert!(
+        retry.iter().all(|at| *at <= 1_700_000_006 || (ten_years..ten_years + 2).contains(at)),
+        "{retry:?}"
+    );
+}
