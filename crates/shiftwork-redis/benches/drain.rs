@@ -80,7 +80,9 @@ async fn reference(server: &RedisServer, workers: usize) -> Duration {
                     let mut call = fetch.prepare_invoke();
                     for name in &order {
                         let queue = format!("work:jobs:{name}");
-                        call.key(&queue).key(format!("{queue}:ref:inprogress")).key(format!("{queue}:paused"));
+                        call.key(&queue)
+                            .key(format!("{queue}:ref:inprogress"))
+                            .key(format!("{queue}:paused"));
                         call.key(format!("{queue}:lock")).key(format!("{queue}:lock_info"));
                         call.key(format!("{queue}:max_concurrency"));
                     }
