@@ -30,6 +30,8 @@ enum Command {
     Enqueue(commands::enqueue::Enqueue),
     /// Run a shell command for each job.
     Work(commands::work::Work),
+    /// Watch a worker pool at work: no server, nothing to set up.
+    Demo(commands::demo::Demo),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         match arguments.command {
             Command::Enqueue(enqueue) => enqueue.run(&arguments.store).await,
             Command::Work(work) => work.run(&arguments.store).await,
+            Command::Demo(demo) => demo.run(&arguments.store).await,
         }
     });
     // A handler that hangs must not keep the process: its job has been given back.

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use shiftwork::{JobOptions, WorkerPool};
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::Usage;
 use super::shell::ShellCommand;
+use super::{Usage, stop_signal};
 use crate::store::StoreOptions;
 use crate::time::delay;
 
@@ -89,15 +88,4 @@ impl Work {
         })?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Completes at SIGTERM or SIGINT.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking, and runs in real time"
 )]
 
+mod demo;
 mod enqueue;
 mod main_job;
 mod work;
