@@ -10,7 +10,8 @@ mod enqueue;
 mod main_job;
 mod work;
 
-use std::process::{Command, Output, Stdio};
+use std::ops::{Deref, DerefMut};
+use std::process::{Child, Command, Output, Stdio};
 
 use test_servers::RedisServer;
 
@@ -20,6 +21,31 @@ fn shiftwork(server: &RedisServer) -> Command {
     command.env("SHIFTWORK_STORE", server.url()).env_remove("SHIFTWORK_NAMESPACE").env_remove("RUST_LOG");
     command.stdin(Stdio::null());
     command
+}
+
+/// A process that does not outlive its test, however the test ends.
+struct Running(Child);
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended by itself, if all went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Runs the command with these arguments.

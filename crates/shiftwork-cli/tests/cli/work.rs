@@ -63,12 +63,12 @@ fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
 fn a_worker_that_is_stopped_gives_back_what_does_not_end() {
     let server = RedisServer::start();
     run(&server, &["enqueue", "endless"]);
-    let mut worker = shiftwork(&server)
+    let worker = shiftwork(&server)
         .args(["work", "--exec", "endless=echo started; sleep 600", "--shutdown-timeout", "1s"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut worker = Running(worker.unwrap());
     let mut output = std::io::BufReader::new(worker.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
