@@ -21,7 +21,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> anyhow::Result<()> {
         println!(
             "cargo-nextest is not installed; using cargo test (`cargo install cargo-nextest` is faster and names hangs)"
         );
-        cmd!(shell, "cargo test --workspace --all-features --all-targets -- {arguments...}").run()?;
+        cmd!(shell, "cargo test --workspace --all-features --lib --bins --tests -- {arguments...}").run()?;
     }
     if !arguments.is_empty() {
         return Ok(());
