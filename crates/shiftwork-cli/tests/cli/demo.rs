@@ -30,8 +30,8 @@ fn the_demo_needs_no_server_and_says_what_happens() {
 #[test]
 fn the_demo_on_a_server_stops_cleanly_and_goes_on_with_what_was_left() {
     let server = RedisServer::start();
-    let mut demo =
-        shiftwork(&server).arg("demo").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let demo = shiftwork(&server).arg("demo").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut demo = Running(demo.unwrap());
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
     let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains("put off")).unwrap();
     assert!(line.contains(" queued "), "{line}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use test_servers::RedisServer;
@@ -87,15 +87,15 @@ fn every_file_is_summed_once_though_a_worker_is_stopped_half_way() {
 
     let results = folder.path().join("sums");
     let append = || OpenOptions::new().create(true).append(true).open(&results).unwrap();
-    let worker = || -> Child {
+    let worker = || -> Running {
         let command = r#"checksum=sed 's/^{"path":"//; s/"}$//' | xargs -d '\n' sha256sum"#;
-        shiftwork(&server)
+        let worker = shiftwork(&server)
             .args(["work", "--exec", command, "--concurrency", "4", "--drain"])
             .env("RUST_LOG", "error")
             .stdout(append())
             .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap()
+            .spawn();
+        Running(worker.unwrap())
     };
     let mut workers = [worker(), worker(), worker()];
     let done = || std::fs::read_to_string(&results).unwrap_or_default().lines().count();
