@@ -1,0 +1,88 @@
+-- Everything of a Shiftwork file. All times are whole seconds since the epoch; all jobs are opaque bytes.
+
+-- One file holds any number of namespaces. The sizes of the three sets are kept here because counting a million
+-- rows takes long.
+CREATE TABLE namespace (
+    id        INTEGER PRIMARY KEY,
+    name      TEXT NOT NULL UNIQUE,
+    scheduled INTEGER NOT NULL DEFAULT 0,
+    retry     INTEGER NOT NULL DEFAULT 0,
+    dead      INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- One row per queue: what has to be known before a claim, without counting.
+CREATE TABLE queue (
+    id              INTEGER PRIMARY KEY,
+    namespace       INTEGER NOT NULL REFERENCES namespace,
+    name            TEXT NOT NULL,
+    known           INTEGER NOT NULL DEFAULT 0,  -- 1 once a job of this name was pushed or a pool works on it
+    paused          INTEGER NOT NULL DEFAULT 0,
+    max_concurrency INTEGER,                     -- NULL: nobody has said; 0: no limit
+    waiting         INTEGER NOT NULL DEFAULT 0,  -- rows in job
+    running         INTEGER NOT NULL DEFAULT 0,  -- rows in claim
+    next_position   INTEGER NOT NULL DEFAULT 0,  -- of the next job that is pushed
+    next_claim      INTEGER NOT NULL DEFAULT 0,  -- sequence number of the next claim
+    UNIQUE (namespace, name)
+) STRICT;
+
+-- Waiting jobs; the lowest position of a queue is next. Jobs that go back to the head get positions below it.
+CREATE TABLE job (
+    queue    INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    job      BLOB NOT NULL,
+    PRIMARY KEY (queue, position)
+) STRICT, WITHOUT ROWID;
+
+-- Jobs in progress. A finish names the exact bytes; the digest (64 bits of XXH3) finds them without comparing all.
+CREATE TABLE claim (
+    queue    INTEGER NOT NULL,
+    pool     TEXT NOT NULL,
+    digest   INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,                   -- the order in which the claims of this queue were made
+    job      BLOB NOT NULL,
+    PRIMARY KEY (queue, pool, digest, sequence)
+) STRICT, WITHOUT ROWID;
+
+-- The scheduled, retry and dead sets. As in a sorted set of Redis, equal bytes are one member, and members of one second
+-- are in the order of their bytes.
+CREATE TABLE due (
+    namespace INTEGER NOT NULL,
+    state     TEXT NOT NULL CHECK (state IN ('scheduled', 'retry', 'dead')),
+    at        INTEGER NOT NULL,
+    job       BLOB NOT NULL,
+    PRIMARY KEY (namespace, state, at, job)
+) STRICT, WITHOUT ROWID;
+
+-- Finds the second under which some bytes are in a set.
+CREATE TABLE due_member (
+    namespace INTEGER NOT NULL,
+    state     TEXT NOT NULL,
+    digest    INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    PRIMARY KEY (namespace, state, digest, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE unique_key (
+    namespace  INTEGER NOT NULL,
+    key        TEXT NOT NULL,
+    owner      TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX unique_key_by_expiry ON unique_key (expires_at);
+
+-- Worker pools and their heartbeats.
+CREATE TABLE pool (
+    namespace    INTEGER NOT NULL,
+    id           TEXT NOT NULL,
+    heartbeat_at INTEGER NOT NULL,
+    started_at   INTEGER NOT NULL,
+    job_names    TEXT NOT NULL,                  -- sorted, with commas between
+    concurrency  INTEGER NOT NULL,
+    worker_ids   TEXT NOT NULL,                  -- sorted, with commas between
+    host         TEXT NOT NULL,
+    pid          INTEGER NOT NULL,
+    quiet        INTEGER NOT NULL,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
