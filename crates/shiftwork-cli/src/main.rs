@@ -13,7 +13,7 @@ use store::StoreOptions;
 
 /// Background jobs from the command line: put jobs into queues, run commands for them.
 ///
-/// Jobs live in Redis or Valkey, in the layout of the Go library gocraft/work.
+/// Jobs live in an embedded file, or in Redis or Valkey in the layout of the Go library gocraft/work.
 #[derive(Debug, Parser)]
 #[command(name = "shiftwork", version, max_term_width = 100)]
 struct Arguments {

@@ -1,13 +1,16 @@
 //! Which store a command works on.
 
+use anyhow::Context;
 use clap::Args;
+use directories::ProjectDirs;
 use shiftwork::Client;
 
 /// The store and the namespace, for every command.
 #[derive(Debug, Args)]
 pub(crate) struct StoreOptions {
-    /// Where the jobs are: redis://[user:password@]host:6379/0, rediss://… for TLS, unix:///path/to/redis.sock, or
-    /// memory: for jobs that end with the process [default: redis://localhost:6379/0; demo: memory:]
+    /// Where the jobs are: sqlite:PATH for an embedded file, redis://[user:password@]host:6379/0, rediss://… for TLS,
+    /// unix:///path/to/redis.sock, or sqlite::memory: for jobs that end with the process [default: the embedded file
+    /// shiftwork/jobs.db in your data directory, the same for every command]
     #[arg(long, global = true, env = "SHIFTWORK_STORE", hide_env_values = true, value_name = "URL")]
     pub(crate) store: Option<String>,
 
@@ -17,14 +20,24 @@ pub(crate) struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Connects; to the server on this machine if no store is named.
+    /// Connects; to the embedded file if no store is named.
     pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
-        self.connect_or("redis://localhost:6379/0").await
+        let url = match &self.store {
+            Some(url) => url.clone(),
+            None => embedded_file()?,
+        };
+        Ok(shiftwork::connect_to(&url, &self.namespace).await?)
     }
+}
 
-    /// Connects; to `default` if no store is named.
-    pub(crate) async fn connect_or(&self, default: &str) -> anyhow::Result<Client> {
-        let url = self.store.as_deref().unwrap_or(default);
-        Ok(shiftwork::connect_to(url, &self.namespace).await?)
-    }
+/// The URL of the file that all commands share. Makes its directory.
+fn embedded_file() -> anyhow::Result<String> {
+    let place = ProjectDirs::from("", "", "shiftwork").context(
+        "no home directory is known, so there is no place for the embedded store; name one with --store",
+    )?;
+    let directory = place.data_dir();
+    std::fs::create_dir_all(directory).with_context(|| {
+        format!("the data directory {} can't be made; name a store with --store", directory.display())
+    })?;
+    Ok(format!("sqlite:{}", directory.join("jobs.db").display()))
 }

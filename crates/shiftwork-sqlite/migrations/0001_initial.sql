@@ -18,14 +18,17 @@ CREATE TABLE queue (
     known           INTEGER NOT NULL DEFAULT 0,  -- 1 once a job of this name was pushed or a pool works on it
     paused          INTEGER NOT NULL DEFAULT 0,
     max_concurrency INTEGER,                     -- NULL: nobody has said; 0: no limit
-    waiting         INTEGER NOT NULL DEFAULT 0,  -- rows in job
+    waiting         INTEGER NOT NULL DEFAULT 0,  -- rows in job from position head on
     running         INTEGER NOT NULL DEFAULT 0,  -- rows in claim
-    next_position   INTEGER NOT NULL DEFAULT 0,  -- of the next job that is pushed
+    head            INTEGER NOT NULL DEFAULT 0,  -- position from which on jobs wait
+    tail            INTEGER NOT NULL DEFAULT 0,  -- position of the next job that is pushed
+    swept           INTEGER NOT NULL DEFAULT 0,  -- position below which no rows are left in job
     next_claim      INTEGER NOT NULL DEFAULT 0,  -- sequence number of the next claim
     UNIQUE (namespace, name)
 ) STRICT;
 
--- Waiting jobs; the lowest position of a queue is next. Jobs that go back to the head get positions below it.
+-- Waiting jobs; the lowest position of a queue is next. Rows below the queue's head were claimed and are only still here
+-- because removing many at once writes fewer pages. Jobs that go back get positions below the head.
 CREATE TABLE job (
     queue    INTEGER NOT NULL,
     position INTEGER NOT NULL,

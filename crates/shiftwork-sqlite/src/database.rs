@@ -10,7 +10,7 @@ use shiftwork_core::store::Timed;
 
 use crate::changes::Changes;
 use crate::errors::{SqlResult, thread_ended};
-use crate::request::{Call, Request};
+use crate::request::{Call, Reply, Request};
 use crate::transaction::Transaction;
 use crate::writer::Requests;
 use crate::{Durability, place, reader, writer};
@@ -77,9 +77,19 @@ impl Database {
         durable: bool,
         action: impl FnMut(&Transaction<'_>) -> SqlResult<T> + Send + 'static,
     ) -> Result<Timed<T>, Error> {
+        self.begin_write(ahead, durable, action)?.get().await
+    }
+
+    /// As [`Database::write`], without waiting for the reply. Requests are done in the order in which they are made.
+    pub(crate) fn begin_write<T: Send + 'static>(
+        &self,
+        ahead: Duration,
+        durable: bool,
+        action: impl FnMut(&Transaction<'_>) -> SqlResult<T> + Send + 'static,
+    ) -> Result<Reply<T>, Error> {
         let (request, reply) = Call::with_reply(ahead, durable, action);
         send(&self.writer, request)?;
-        reply.get().await
+        Ok(reply)
     }
 
     /// Runs `action` in a transaction that reads: it sees everything that was answered before.

@@ -1,13 +1,12 @@
 //! The scheduled, retry and dead sets, and `promote`.
 
 use rusqlite::params;
-use shiftwork_core::job::JobName;
 use shiftwork_core::store::{JobBytes, Promoted, Promotion, promotion};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::changes::Changed;
 use crate::errors::SqlResult;
-use crate::jobs;
+use crate::jobs::Jobs;
 use crate::queues::Queues;
 use crate::transaction::{Transaction, to_sql};
 
@@ -134,6 +133,7 @@ pub(crate) fn next_due(transaction: &Transaction<'_>, namespace: i64) -> SqlResu
 pub(crate) fn promote(transaction: &Transaction<'_>, namespace: i64, limit: usize) -> SqlResult<Promoted> {
     let now = transaction.now_second();
     let (mut queues, mut sets) = (Queues::new(transaction, namespace), DueSets::new(transaction, namespace));
+    let mut jobs = Jobs::new(transaction)?;
     let mut promoted = Promoted::default();
     for state in [State::Scheduled, State::Retry] {
         let left = limit - promoted.moved - promoted.buried;
@@ -141,7 +141,9 @@ pub(crate) fn promote(transaction: &Transaction<'_>, namespace: i64, limit: usiz
             sets.remove(state, at, &member)?;
             match promotion(&member, now) {
                 Promotion::Queue { queue, job } => {
-                    promote_one(transaction, &mut queues, &queue, &job)?;
+                    let queue = queues.get_or_create(&queue)?;
+                    queue.known = true;
+                    jobs.append(queue, &job)?;
                     promoted.moved += 1;
                 }
                 Promotion::Dead { job } => {
@@ -155,15 +157,4 @@ pub(crate) fn promote(transaction: &Transaction<'_>, namespace: i64, limit: usiz
     sets.save()?;
     promoted.next_due = next_due(transaction, namespace)?;
     Ok(promoted)
-}
-
-fn promote_one(
-    transaction: &Transaction<'_>,
-    queues: &mut Queues<'_>,
-    name: &JobName,
-    job: &[u8],
-) -> SqlResult<()> {
-    let queue = queues.get_or_create(name)?;
-    queue.known = true;
-    jobs::append(transaction, queue, job)
 }

@@ -14,6 +14,7 @@ use shiftwork_core::Error;
 use crate::changes::{Changed, Changes};
 use crate::errors::{SqlResult, failed};
 use crate::open;
+use crate::queues::Rows;
 use crate::request::Request;
 use crate::transaction::Transaction;
 use crate::writer::Requests;
@@ -60,7 +61,7 @@ impl Reader {
     fn read(&self, mut request: Box<dyn Request>) {
         let mut in_transaction = || {
             let transaction = self.connection.unchecked_transaction()?;
-            request.run(&Transaction::new(&transaction, request.clock_offset()))?;
+            request.run(&Transaction::new(&transaction, &Rows::default(), request.clock_offset()))?;
             transaction.commit()
         };
         let outcome = in_transaction().map_err(|error| failed(&error));

@@ -140,6 +140,8 @@ impl SqliteStore {
     ) -> Result<T, Error> {
         let meddle = move |transaction: &Transaction<'_>, namespace| {
             transaction.note(Changed::ANYTHING);
+            // Whatever is known of the queues may be wrong after this.
+            transaction.rows().clear();
             action(transaction.connection(), namespace)
         };
         Ok(self.write(false, meddle).await?.value)
@@ -171,11 +173,17 @@ impl SqliteStore {
 
     async fn push_slices(&self, jobs: &[Push]) -> Result<Timed<Vec<Pushed>>, Error> {
         let mut pushed = Timed { now: clock::add(clock::wall_now(), self.ahead()), value: Vec::new() };
-        for slice in jobs.chunks(PUSH_SLICE) {
-            let slice = slice.to_vec();
-            let reply = self
-                .write(true, move |transaction, namespace| verbs::push(transaction, namespace, &slice))
-                .await?;
+        // All at once: they are written in this order, and the thread need not wait for the next.
+        let slices: Result<Vec<_>, Error> = jobs
+            .chunks(PUSH_SLICE)
+            .map(|slice| {
+                let (slice, namespace) = (slice.to_vec(), self.inner.namespace);
+                let push = move |transaction: &Transaction<'_>| verbs::push(transaction, namespace, &slice);
+                self.inner.database.begin_write(self.ahead(), true, push)
+            })
+            .collect();
+        for slice in slices? {
+            let reply = slice.get().await?;
             pushed.now = reply.now;
             pushed.value.extend(reply.value);
         }

@@ -9,6 +9,7 @@ use shiftwork_core::clock;
 
 use crate::changes::Changed;
 use crate::errors::SqlResult;
+use crate::queues::Rows;
 
 /// A number of rows, as SQLite has it.
 pub(crate) fn to_sql(count: usize) -> i64 {
@@ -24,15 +25,21 @@ pub(crate) fn from_sql(count: i64) -> usize {
 #[derive(Debug)]
 pub(crate) struct Transaction<'a> {
     connection: &'a Connection,
+    rows: &'a Rows,
     now: Timestamp,
     changed: Cell<Changed>,
 }
 
 impl<'a> Transaction<'a> {
     /// Over a connection that is in a transaction. The store's time is the machine's, `ahead` of it in tests.
-    pub(crate) fn new(connection: &'a Connection, ahead: Duration) -> Self {
+    pub(crate) fn new(connection: &'a Connection, rows: &'a Rows, ahead: Duration) -> Self {
         let now = clock::add(clock::wall_now(), ahead);
-        Self { connection, now, changed: Cell::default() }
+        Self { connection, rows, now, changed: Cell::default() }
+    }
+
+    /// Rows of queues that are known already.
+    pub(crate) fn rows(&self) -> &'a Rows {
+        self.rows
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -10,7 +10,7 @@ use shiftwork_core::store::{
 use crate::changes::Changed;
 use crate::due::{DueSets, State};
 use crate::errors::SqlResult;
-use crate::jobs;
+use crate::jobs::Jobs;
 use crate::queues::Queues;
 use crate::transaction::{Transaction, from_sql, to_sql};
 
@@ -23,6 +23,7 @@ const EXPIRED_AT_ONCE: i64 = 1000;
 
 pub(crate) fn push(transaction: &Transaction<'_>, namespace: i64, jobs: &[Push]) -> SqlResult<Vec<Pushed>> {
     let (mut queues, mut sets) = (Queues::new(transaction, namespace), DueSets::new(transaction, namespace));
+    let mut rows = Jobs::new(transaction)?;
     let mut pushed = Vec::with_capacity(jobs.len());
     for push in jobs {
         let queue = queues.get_or_create(&push.queue)?;
@@ -35,7 +36,7 @@ pub(crate) fn push(transaction: &Transaction<'_>, namespace: i64, jobs: &[Push])
         }
         match push.run_at {
             Some(at) => sets.insert(State::Scheduled, at, &push.job)?,
-            None => jobs::append(transaction, queue, &push.job)?,
+            None => rows.append(queue, &push.job)?,
         }
         pushed.push(Pushed::Enqueued);
     }
@@ -60,11 +61,12 @@ pub(crate) fn exchange(
     request: &Exchange,
 ) -> SqlResult<Exchanged> {
     let (mut queues, mut sets) = (Queues::new(transaction, namespace), DueSets::new(transaction, namespace));
+    let mut jobs = Jobs::new(transaction)?;
     let mut lost = Vec::new();
     for (index, finish) in request.finishes.iter().enumerate() {
         let Claim { queue, job } = &finish.claim;
         let ended = match queues.get(queue)? {
-            Some(queue) => jobs::unclaim(transaction, queue, &request.pool, job)?,
+            Some(queue) => jobs.unclaim(queue, &request.pool, job)?,
             None => false,
         };
         if !ended {
@@ -78,14 +80,14 @@ pub(crate) fn exchange(
             Destination::Dead { at, job } => sets.insert(State::Dead, *at, job)?,
         }
     }
-    let claims = claim(transaction, &mut queues, &request.pool, &request.claim)?;
+    let claims = claim(&mut jobs, &mut queues, &request.pool, &request.claim)?;
     queues.save()?;
     sets.save()?;
     Ok(Exchanged { lost, claims, refused: Vec::new() })
 }
 
 fn claim(
-    transaction: &Transaction<'_>,
+    jobs: &mut Jobs<'_>,
     queues: &mut Queues<'_>,
     pool: &PoolId,
     request: &ClaimRequest,
@@ -104,8 +106,8 @@ fn claim(
         if count > 0
             && let Some(queue) = queues.get(&share.queue)?
         {
-            let jobs = jobs::claim(transaction, queue, pool, count)?;
-            claims.extend(jobs.into_iter().map(|job| Claim { queue: share.queue.clone(), job }));
+            let claimed = jobs.claim(queue, pool, count)?;
+            claims.extend(claimed.into_iter().map(|job| Claim { queue: share.queue.clone(), job }));
         }
     }
     Ok(claims)
@@ -130,11 +132,12 @@ pub(crate) fn release(
     claims: &[Claim],
 ) -> SqlResult<usize> {
     let mut queues = Queues::new(transaction, namespace);
+    let mut jobs = Jobs::new(transaction)?;
     let mut released = 0;
     for Claim { queue, job } in claims.iter().rev() {
         let Some(queue) = queues.get(queue)? else { continue };
-        if jobs::unclaim(transaction, queue, pool, job)? {
-            jobs::prepend(transaction, queue, job)?;
+        if jobs.unclaim(queue, pool, job)? {
+            jobs.prepend(queue, job)?;
             released += 1;
         }
     }

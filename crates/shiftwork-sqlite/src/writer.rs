@@ -14,6 +14,7 @@ use shiftwork_core::{Error, clock};
 
 use crate::changes::{Changed, Changes};
 use crate::errors::{SqlResult, failed};
+use crate::queues::Rows;
 use crate::request::Request;
 use crate::transaction::Transaction;
 use crate::turn::Turnstile;
@@ -27,10 +28,19 @@ pub(crate) type Requests = Sender<Box<dyn Request>>;
 
 #[derive(Debug)]
 struct Writer {
-    connection: Connection,
+    file: OpenFile,
     turnstile: Option<Turnstile>,
     durability: Durability,
     changes: Arc<Changes>,
+}
+
+/// The file, and what is known of it from one transaction to the next.
+#[derive(Debug)]
+struct OpenFile {
+    connection: Connection,
+    /// The queues' rows, as long as they are those of this version of the file.
+    rows: Rows,
+    version: Option<i64>,
     /// Whether commits are synced to the disk at the moment.
     synced: bool,
 }
@@ -55,7 +65,8 @@ pub(crate) fn start(
         let _turn = turn.map_err(|error| Error::config(format!("file locks do not work here: {error}")))?;
         open::for_writing(path)?
     };
-    let mut writer = Writer { connection, turnstile, durability, changes, synced: true };
+    let file = OpenFile { connection, rows: Rows::default(), version: None, synced: true };
+    let mut writer = Writer { file, turnstile, durability, changes };
     let (sender, receiver) = channel();
     std::thread::Builder::new()
         .name("shiftwork-sqlite-writer".to_owned())
@@ -66,80 +77,97 @@ pub(crate) fn start(
 
 impl Writer {
     fn serve(&mut self, requests: &Receiver<Box<dyn Request>>) {
-        while let Ok(first) = requests.recv() {
-            let mut group = vec![first];
-            group.extend(requests.try_iter());
-            self.write(group, requests);
+        let mut group = Vec::new();
+        loop {
+            if group.is_empty() {
+                match requests.recv() {
+                    Ok(first) => group.push(first),
+                    Err(_) => return,
+                }
+            }
+            group = self.write(group, || requests.try_iter());
         }
     }
 
-    /// Writes a group, and with it what arrives while it waits for its turn.
-    fn write(&mut self, mut group: Vec<Box<dyn Request>>, requests: &Receiver<Box<dyn Request>>) {
-        let (outcome, undone) = {
+    /// Writes a group, and with it what has arrived when it is its turn. Returns what is left for the next turn.
+    fn write<I: Iterator<Item = Box<dyn Request>>>(
+        &mut self,
+        mut group: Vec<Box<dyn Request>>,
+        arrived: impl FnOnce() -> I,
+    ) -> Vec<Box<dyn Request>> {
+        let outcome = {
             let turn = self.turnstile.as_ref().map(Turnstile::wait).transpose();
             if let Err(error) = turn {
                 let text = error.to_string();
-                let error = || Error::unavailable("the store's file can't be locked", text.clone());
-                return group.into_iter().for_each(|request| request.answer(Err(error())));
+                group.into_iter().for_each(|request| {
+                    request.answer(Err(Error::unavailable("the store's file can't be locked", text.clone())));
+                });
+                return Vec::new();
             }
-            group.extend(requests.try_iter());
+            group.extend(arrived());
             let sync = self.durability.syncs(group.iter().any(|request| request.is_durable()));
-            match set_synced(&self.connection, &mut self.synced, sync) {
-                Ok(()) => run(&mut self.connection, &mut group),
-                Err(error) => (Err(error), 0),
-            }
+            self.file.run(&mut group, sync)
         };
         match outcome {
-            Ok(changed) => {
-                let rest = group.split_off(group.len() - undone);
+            Ok((changed, done)) => {
+                let rest = group.split_off(done);
                 group.into_iter().for_each(|request| request.answer(Ok(())));
                 self.changes.announce(changed);
-                if !rest.is_empty() {
-                    self.write(rest, requests);
-                }
+                return rest;
             }
             Err(error) if group.len() == 1 => {
                 group.into_iter().for_each(|request| request.answer(Err(failed(&error))));
             }
-            Err(_) => group.into_iter().for_each(|request| self.write_alone(request)),
+            Err(_) => {
+                for request in group {
+                    self.write(vec![request], std::iter::empty);
+                }
+            }
         }
-    }
-
-    fn write_alone(&mut self, request: Box<dyn Request>) {
-        let (_none, no_more) = channel();
-        self.write(vec![request], &no_more);
+        Vec::new()
     }
 }
 
-/// One transaction over the group. Returns how many requests at its end were left for the next one.
-fn run(connection: &mut Connection, group: &mut [Box<dyn Request>]) -> (SqlResult<Changed>, usize) {
-    let began = clock::now();
-    let mut undone = 0;
-    let mut in_transaction = || {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+impl OpenFile {
+    /// One transaction over the group, or as much of it as there is time for. Returns how many requests it did.
+    fn run(&mut self, group: &mut [Box<dyn Request>], sync: bool) -> SqlResult<(Changed, usize)> {
+        let outcome = self.set_synced(sync).and_then(|()| self.run_transaction(group));
+        if outcome.is_err() {
+            self.version = None;
+        }
+        outcome
+    }
+
+    fn run_transaction(&mut self, group: &mut [Box<dyn Request>]) -> SqlResult<(Changed, usize)> {
+        let began = clock::now();
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // From here on nobody else can change it.
+        let version: i64 =
+            transaction.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if self.version.replace(version) != Some(version) {
+            self.rows.clear();
+        }
         let mut changed = Changed::default();
-        let count = group.len();
-        for (number, request) in group.iter_mut().enumerate() {
-            if number > 0 && began.elapsed() > LONGEST_GROUP {
-                undone = count - number;
+        let mut done = 0;
+        for request in group {
+            if done > 0 && began.elapsed() > LONGEST_GROUP {
                 break;
             }
-            let context = Transaction::new(&transaction, request.clock_offset());
+            let context = Transaction::new(&transaction, &self.rows, request.clock_offset());
             request.run(&context)?;
             changed |= context.changed();
+            done += 1;
         }
         transaction.commit()?;
-        Ok(changed)
-    };
-    let outcome = in_transaction();
-    (outcome, undone)
-}
-
-/// Sets whether the next commits wait for the disk. Switching costs less than a microsecond.
-fn set_synced(connection: &Connection, synced: &mut bool, wanted: bool) -> SqlResult<()> {
-    if *synced != wanted {
-        connection.pragma_update(None, "synchronous", if wanted { "FULL" } else { "NORMAL" })?;
-        *synced = wanted;
+        Ok((changed, done))
     }
-    Ok(())
+
+    /// Sets whether the next commits wait for the disk. Switching costs less than a microsecond.
+    fn set_synced(&mut self, wanted: bool) -> SqlResult<()> {
+        if self.synced != wanted {
+            self.connection.pragma_update(None, "synchronous", if wanted { "FULL" } else { "NORMAL" })?;
+            self.synced = wanted;
+        }
+        Ok(())
+    }
 }

@@ -11,6 +11,8 @@ pub use shiftwork_core::{clock, job, memory, store};
 
 #[cfg(feature = "redis")]
 pub use shiftwork_redis::{RedisStore, RedisStoreBuilder};
+#[cfg(feature = "sqlite")]
+pub use shiftwork_sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
 /// How the guide's chapters are laid out: one module each, with text only.
 #[doc = include_str!("../docs/guide.md")]
@@ -28,6 +30,7 @@ pub const DEFAULT_NAMESPACE: &str = "work";
 /// | --- | --- | --- |
 /// | `redis://host:6379/0`, `unix:///path/to/redis.sock` | Redis or Valkey | `redis` (default) |
 /// | `rediss://host:6379/0` | the same, with TLS | `tls` |
+/// | `sqlite:PATH`, `sqlite::memory:` | an embedded file, or one in memory that is gone with the process | `sqlite` |
 /// | `memory:` | inside this process, gone with it: for tests | |
 ///
 /// # Errors
@@ -50,10 +53,11 @@ pub async fn connect_to(url: &str, namespace: &str) -> Result<Client, Error> {
         "redis" | "rediss" | "valkey" | "valkeys" | "unix" | "redis+unix" | "valkey+unix" => {
             open_redis(url, namespace).await?
         }
+        "sqlite" => open_sqlite(url, namespace).await?,
         _ => {
             return Err(Error::config(
                 "the store's URL has an unknown scheme; write redis://host:6379/0, rediss://host:6379/0 for TLS, \
-                 unix:///path/to/redis.sock, or memory:",
+                 unix:///path/to/redis.sock, sqlite:path/to/jobs.db, or memory:",
             ));
         }
     };
@@ -69,5 +73,24 @@ async fn open_redis(url: &str, namespace: &str) -> Result<std::sync::Arc<dyn Sto
 async fn open_redis(_: &str, _: &str) -> Result<std::sync::Arc<dyn Store>, Error> {
     Err(Error::config(
         "this program is built without the store on Redis; add the feature `redis` of shiftwork",
+    ))
+}
+
+#[cfg(feature = "sqlite")]
+async fn open_sqlite(url: &str, namespace: &str) -> Result<std::sync::Arc<dyn Store>, Error> {
+    let place = url.strip_prefix("sqlite:").unwrap_or_default();
+    // Three slashes are one absolute path, as in other tools.
+    let place = place.strip_prefix("//").unwrap_or(place);
+    let builder = match place {
+        ":memory:" => SqliteStore::memory_builder(),
+        path => SqliteStore::builder(path),
+    };
+    Ok(std::sync::Arc::new(builder.namespace(namespace).open().await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn open_sqlite(_: &str, _: &str) -> Result<std::sync::Arc<dyn Store>, Error> {
+    Err(Error::config(
+        "this program is built without the embedded store; add the feature `sqlite` of shiftwork",
     ))
 }

@@ -19,7 +19,8 @@ const JOBS_A_SECOND: u64 = 12;
 ///
 /// Jobs of four kinds trickle in and are worked on: e-mails, of which some fail and are tried again, thumbnails that take their
 /// time, a report that is unique, and reminders that are put off. A line a second says what happens. Ctrl-c stops it: what runs
-/// is finished first. With --store redis://… the jobs are on that server, and what is left there goes on next time.
+/// is finished first, and what is left goes on next time. The jobs are in the embedded file in your data directory; with
+/// --store redis://… they are on that server.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Stop by itself after so many seconds
@@ -92,7 +93,7 @@ async fn reminder(_: Reminder, _: Context) {}
 
 impl Demo {
     pub(crate) async fn run(self, store: &StoreOptions) -> anyhow::Result<ExitCode> {
-        let client = store.connect_or("memory:").await?;
+        let client = store.connect().await?;
         let counts = Arc::new(Counts::default());
         let soon = JobOptions::new().backoff(|_| Duration::from_secs(3));
         let pool = WorkerPool::new(client.clone())

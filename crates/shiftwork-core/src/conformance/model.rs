@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::future::Future;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 
 use super::*;
 use crate::job::RawJob;
@@ -66,7 +66,14 @@ fn step() -> impl Strategy<Value = Step> {
 pub fn compare<S: Subject, F: Future<Output = S>>(factory: impl Fn() -> F) {
     let cases =
         std::env::var("SHIFTWORK_MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48);
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
+    // Seeds of failures are kept beside the tests of the store, and are tried first from then on.
+    let seeds = FileFailurePersistence::Direct("proptest-regressions/model.txt");
+    let config = Config {
+        cases,
+        failure_persistence: Some(Box::new(seeds)),
+        max_shrink_iters: 400,
+        ..Config::default()
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let result = TestRunner::new(config).run(&prop::collection::vec(step(), 1..60), |steps| {
         runtime.block_on(async {

@@ -167,7 +167,8 @@ fn snapshot(connection: &Connection, namespace: i64, now: i64) -> rusqlite::Resu
             claims.entry(PoolId::from(pool.as_str())).or_default().push(job);
         }
         let jobs =
-            pairs::<i64>(connection, "SELECT position, job FROM job WHERE queue = ?1 ORDER BY position", id)?;
+            pairs::<i64>(connection, "SELECT position, job FROM job WHERE queue = ?1 AND position >= (SELECT head FROM queue WHERE id = ?1)
+                ORDER BY position", id)?;
         let queue = QueueSnapshot {
             jobs: jobs.into_iter().map(|(_, job)| job).collect(),
             paused: row.get(3)?,
