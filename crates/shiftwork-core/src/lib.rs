@@ -28,6 +28,7 @@ pub use pool::{
     BoxFuture, Context, Drained, HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY, Middleware,
     Next, Outcome, RunningPool, Tally, WorkerPool,
 };
+pub use service::{ReapReport, ReapedPool};
 
 /// The result of most things here. The error defaults to a boxed one, so that `?` works on any error in a handler
 /// and in `main`.

@@ -101,7 +101,7 @@ pub(crate) async fn backlog(inner: &Inner, queues: &[JobName]) -> Result<Timed<B
 }
 
 /// A reply with the server's time.
-async fn time<T>(inner: &Inner, value: T) -> Result<Timed<T>, Error> {
+pub(crate) async fn time<T>(inner: &Inner, value: T) -> Result<Timed<T>, Error> {
     let reply: Value = inner.connection.query(&redis::cmd("TIME")).await?;
     let [seconds, micros] = array_of(reply)?;
     Ok(Timed { now: inner.offset.time(&seconds, &micros)?, value })

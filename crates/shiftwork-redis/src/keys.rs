@@ -61,6 +61,49 @@ impl Keys {
         self.key(&format!("worker_pools:{pool}"))
     }
 
+    pub(crate) fn worker(&self, worker: &str) -> String {
+        self.key(&format!("worker:{worker}"))
+    }
+
+    pub(crate) fn reaper_lock(&self) -> String {
+        self.key("reaper_lock")
+    }
+
+    /// Ours: pools of Rust by the second of their last heartbeat. Whoever looks for silent ones reads only those.
+    pub(crate) fn beats(&self) -> String {
+        self.key("beats")
+    }
+
+    /// Ours: the microsecond of the last look for silent pools.
+    pub(crate) fn looked(&self) -> String {
+        self.key("reaper:looked")
+    }
+
+    /// Ours: the second before which nobody counts as silent.
+    pub(crate) fn quiet(&self) -> String {
+        self.key("reaper:quiet")
+    }
+
+    /// Ours: by pool of Go, its heartbeat and since when it has been that.
+    pub(crate) fn seen(&self) -> String {
+        self.key("reaper:seen")
+    }
+
+    /// Ours: by pool that is not registered and holds something, since when.
+    pub(crate) fn unknown(&self) -> String {
+        self.key("reaper:unknown")
+    }
+
+    /// Ours: the microsecond of the last audit.
+    pub(crate) fn audited(&self) -> String {
+        self.key("reaper:audited")
+    }
+
+    /// Ours: which workers died with a job.
+    pub(crate) fn crashes(&self, id: &str) -> String {
+        self.key(&format!("crashes:{id}"))
+    }
+
     pub(crate) fn jobs(&self, queue: &str) -> String {
         self.key(&format!("jobs:{queue}"))
     }
@@ -141,6 +184,10 @@ mod tests {
             assert_eq!(keys.jobs(""), wanted("JobsPrefix"));
             assert_eq!(keys.unique(&format!("{job}:{{\"a\":1}}\n")), wanted("UniqueJobArgs"));
             assert_eq!(keys.unique(&format!("{job}:")), wanted("UniqueJobNilArgs"));
+            assert_eq!(
+                keys.worker("w"),
+                format!("{}w", wanted("Observation").trim_end_matches(char::is_alphanumeric))
+            );
             assert_eq!(keys.jobs(&job), wanted("Jobs"));
             assert_eq!(keys.in_progress(&job, &pool), wanted("JobsInProgress"));
             assert_eq!(keys.lock(&job), wanted("JobsLock"));

@@ -5,6 +5,7 @@
 //! file of the same name around it that takes arguments and replies apart; `connection` comes back by itself; `errors`
 //! tells what is worth trying again.
 
+mod audit;
 mod claims;
 mod connect;
 mod connection;
@@ -14,6 +15,7 @@ mod exchange;
 mod keys;
 mod pools;
 mod push;
+mod recovery;
 mod reply;
 mod script;
 mod store;

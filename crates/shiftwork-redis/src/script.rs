@@ -36,6 +36,12 @@ scripts! {
     PROMOTE = "scripts/promote.lua" => promote_hash;
     BEAT = "scripts/beat.lua" => beat_hash;
     LEAVE = "scripts/leave.lua" => leave_hash;
+    OBSERVE = "scripts/observe.lua" => observe_hash;
+    LOOK = "scripts/look.lua" => look_hash;
+    SEEN = "scripts/seen.lua" => seen_hash;
+    RECOVER = "scripts/recover.lua" => recover_hash;
+    REPAIR = "scripts/repair.lua" => repair_hash;
+    REAPER_LOCK = "scripts/reaper_lock.lua" => reaper_lock_hash;
 }
 
 impl LuaScript {

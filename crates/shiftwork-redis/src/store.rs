@@ -1,19 +1,20 @@
 //! [`RedisStore`]: each verb of the trait, and where its work is done.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shiftwork_core::Error;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
-    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Promoted, Push, Pushed, Start, Store, StoreFuture,
-    WaitFor,
+    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, WaitFor,
 };
 
 use crate::connect::RedisStoreBuilder;
 use crate::connection::Connection;
 use crate::keys::Keys;
 use crate::reply::ClockOffset;
-use crate::{claims, due, exchange, pools, push, wait};
+use crate::{audit, claims, due, exchange, pools, push, recovery, wait};
 
 /// Jobs on Redis or Valkey, in the layout of the Go library gocraft/work. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ impl RedisStore {
 
     /// Moves the clock of this store object against the server's: tests step through days with it.
     #[doc(hidden)]
-    pub fn set_clock_offset(&self, offset: std::time::Duration) {
+    pub fn set_clock_offset(&self, offset: Duration) {
         self.inner.offset.set(offset);
     }
 
@@ -111,6 +112,43 @@ impl Store for RedisStore {
 
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
         Box::pin(claims::backlog(&self.inner, queues))
+    }
+
+    fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()> {
+        Box::pin(pools::observe(&self.inner, observations))
+    }
+
+    fn look<'a>(&'a self, look: &'a Look) -> StoreFuture<'a, Looked> {
+        Box::pin(recovery::look(&self.inner, look))
+    }
+
+    fn held<'a>(
+        &'a self,
+        pool: &'a PoolId,
+        queues: &'a [JobName],
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<Held>> {
+        Box::pin(recovery::held(&self.inner, pool, queues, limit))
+    }
+
+    fn recover<'a>(&'a self, recover: &'a Recover) -> StoreFuture<'a, Recovered> {
+        Box::pin(recovery::recover(&self.inner, recover))
+    }
+
+    fn audit<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Vec<QueueAudit>> {
+        Box::pin(audit::audit(&self.inner, queues))
+    }
+
+    fn note_unknown<'a>(&'a self, pools: &'a [PoolId]) -> StoreFuture<'a, Vec<i64>> {
+        Box::pin(audit::note_unknown(&self.inner, pools))
+    }
+
+    fn reaper_lock<'a>(&'a self, token: &'a str, hold: Option<Duration>) -> StoreFuture<'a, bool> {
+        Box::pin(audit::reaper_lock(&self.inner, token, hold))
+    }
+
+    fn repair<'a>(&'a self, audit: &'a QueueAudit) -> StoreFuture<'a, bool> {
+        Box::pin(audit::repair(&self.inner, audit))
     }
 
     fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {

@@ -89,3 +89,46 @@ CREATE TABLE pool (
     quiet        INTEGER NOT NULL,
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
+
+-- What workers run, for people to see.
+CREATE TABLE worker (
+    namespace  INTEGER NOT NULL,
+    id         TEXT NOT NULL,
+    job_name   TEXT NOT NULL,
+    job_id     TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    args       BLOB NOT NULL,
+    checkin    TEXT,
+    checkin_at INTEGER,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+-- Which workers died with a job, kept for a week.
+CREATE TABLE crash (
+    id         INTEGER PRIMARY KEY,
+    namespace  INTEGER NOT NULL,
+    job_id     TEXT NOT NULL,
+    record     TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX crash_by_job ON crash (namespace, job_id);
+
+-- What the reapers of a namespace know. Times in microseconds, but for quiet_until and lock_until.
+CREATE TABLE reaper (
+    namespace   INTEGER PRIMARY KEY,
+    looked      INTEGER,
+    audited     INTEGER,
+    quiet_until INTEGER NOT NULL DEFAULT 0,
+    lock_token  TEXT,
+    lock_until  INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Pools that hold something and are not registered, and since when.
+CREATE TABLE unknown_pool (
+    namespace INTEGER NOT NULL,
+    pool      TEXT NOT NULL,
+    since     INTEGER NOT NULL,
+    PRIMARY KEY (namespace, pool)
+) STRICT, WITHOUT ROWID;

@@ -17,6 +17,7 @@ mod open;
 mod place;
 mod queues;
 mod reader;
+mod recovery;
 mod request;
 mod store;
 mod transaction;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
-    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Promoted, Push, Pushed, Start, Store, StoreFuture,
-    Timed, WaitFor,
+    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Timed, WaitFor,
 };
 use shiftwork_core::{Error, clock};
 
@@ -17,7 +17,7 @@ use crate::changes::Changed;
 use crate::database::Database;
 use crate::errors::SqlResult;
 use crate::transaction::Transaction;
-use crate::{Durability, due, verbs};
+use crate::{Durability, due, recovery, verbs};
 
 /// Jobs pushed in one transaction. A larger push is cut into several: others get their turn in between.
 const PUSH_SLICE: usize = 5_000;
@@ -274,6 +274,66 @@ impl Store for SqliteStore {
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
         let queues = queues.to_vec();
         Box::pin(self.read(move |transaction, namespace| verbs::backlog(transaction, namespace, &queues)))
+    }
+
+    fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()> {
+        let observations = observations.to_vec();
+        Box::pin(self.write(false, move |transaction, namespace| {
+            recovery::observe(transaction, namespace, &observations)
+        }))
+    }
+
+    fn look<'a>(&'a self, look: &'a Look) -> StoreFuture<'a, Looked> {
+        let look = *look;
+        Box::pin(
+            self.write(false, move |transaction, namespace| recovery::look(transaction, namespace, &look)),
+        )
+    }
+
+    fn held<'a>(
+        &'a self,
+        pool: &'a PoolId,
+        queues: &'a [JobName],
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<Held>> {
+        let (pool, queues) = (pool.clone(), queues.to_vec());
+        Box::pin(self.read(move |transaction, namespace| {
+            recovery::held(transaction, namespace, &pool, &queues, limit)
+        }))
+    }
+
+    fn recover<'a>(&'a self, recover: &'a Recover) -> StoreFuture<'a, Recovered> {
+        let recover = recover.clone();
+        Box::pin(
+            self.write(false, move |transaction, namespace| {
+                recovery::recover(transaction, namespace, &recover)
+            }),
+        )
+    }
+
+    fn audit<'a>(&'a self, _queues: &'a [JobName]) -> StoreFuture<'a, Vec<QueueAudit>> {
+        Box::pin(self.read(recovery::audit))
+    }
+
+    fn note_unknown<'a>(&'a self, pools: &'a [PoolId]) -> StoreFuture<'a, Vec<i64>> {
+        let pools = pools.to_vec();
+        Box::pin(self.write(false, move |transaction, namespace| {
+            recovery::note_unknown(transaction, namespace, &pools)
+        }))
+    }
+
+    fn reaper_lock<'a>(&'a self, token: &'a str, hold: Option<Duration>) -> StoreFuture<'a, bool> {
+        let token = token.to_owned();
+        Box::pin(self.write(false, move |transaction, namespace| {
+            recovery::reaper_lock(transaction, namespace, &token, hold)
+        }))
+    }
+
+    fn repair<'a>(&'a self, audit: &'a QueueAudit) -> StoreFuture<'a, bool> {
+        let audit = audit.clone();
+        Box::pin(
+            self.write(false, move |transaction, namespace| recovery::repair(transaction, namespace, &audit)),
+        )
     }
 
     fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {

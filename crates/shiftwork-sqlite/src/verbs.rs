@@ -12,6 +12,7 @@ use crate::due::{DueSets, State};
 use crate::errors::SqlResult;
 use crate::jobs::Jobs;
 use crate::queues::Queues;
+use crate::recovery::is_look_due;
 use crate::transaction::{Transaction, from_sql, to_sql};
 
 /// The most jobs that one call claims, in every store.
@@ -152,7 +153,7 @@ pub(crate) fn beat(transaction: &Transaction<'_>, namespace: i64, beat: &Beat) -
         |_| Ok(()),
     )?;
     if !beat.register && registered.is_none() {
-        return Ok(BeatReply { registered: false });
+        return Ok(BeatReply { registered: false, held: 0, look: false });
     }
     let mut queues = Queues::new(transaction, namespace);
     for limit in &beat.queues {
@@ -185,7 +186,22 @@ pub(crate) fn beat(transaction: &Transaction<'_>, namespace: i64, beat: &Beat) -
     clear_expired(transaction, namespace)?;
     // A pool that comes may have raised a limit.
     transaction.note(Changed::WORK);
-    Ok(BeatReply { registered: true })
+    let mut held = 0;
+    for limit in &beat.queues {
+        held += held_by(transaction, namespace, &beat.pool, &limit.queue)?;
+    }
+    let look = is_look_due(transaction, namespace, beat.look_after)?;
+    Ok(BeatReply { registered: true, held, look })
+}
+
+/// How many claims a pool has in a queue.
+fn held_by(transaction: &Transaction<'_>, namespace: i64, pool: &PoolId, name: &JobName) -> SqlResult<usize> {
+    let count = transaction.first(
+        "SELECT count(*) FROM claim WHERE queue = (SELECT id FROM queue WHERE namespace = ?1 AND name = ?2) AND pool = ?3",
+        params![namespace, name.as_str(), &**pool],
+        |row| row.get(0),
+    )?;
+    Ok(count.map_or(0, from_sql))
 }
 
 /// Unique keys whose time is over do nothing any more; somebody has to clear them away.

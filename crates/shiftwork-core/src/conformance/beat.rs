@@ -17,6 +17,7 @@ fn beat(id: &str, register: bool, limit: Option<u32>) -> Beat {
         host: "host".to_owned(),
         pid: 7,
         quiet: false,
+        look_after: Duration::from_secs(2),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod model;
 pub mod promote;
 pub mod push;
+pub mod recovery;
 pub mod release;
 pub mod shares;
 pub mod start;
@@ -91,6 +92,12 @@ macro_rules! conformance_tests {
             promote::two_promoters_move_each_job_once promote::promoted_jobs_come_due_with_time
             beat::a_pool_registers_and_stays beat::a_removed_pool_is_told_and_nothing_is_written
             beat::limits_are_set_once_and_restored beat::leaving_keeps_claims_accounted_for
+            recovery::only_one_looks_at_a_time recovery::the_reply_to_a_beat_asks_for_a_look
+            recovery::a_pool_that_falls_silent_is_found recovery::after_a_gap_everybody_may_show_that_he_lives
+            recovery::jobs_of_a_dead_pool_go_to_the_head_in_their_old_order
+            recovery::a_pool_that_shows_any_sign_of_life_is_left_alone recovery::a_recovered_pool_is_gone_and_fenced
+            recovery::crashes_are_remembered_and_a_job_can_be_buried recovery::an_audit_finds_pools_that_nobody_knows
+            recovery::one_reaper_has_the_lock recovery::what_workers_run_is_shown_whole
             wait::work_that_is_there_is_seen_at_once wait::a_push_wakes wait::what_cannot_be_claimed_does_not_wake
             wait::an_unpause_wakes wait::a_finish_that_makes_room_wakes wait::an_earlier_due_job_wakes
             wait::no_wake_up_is_lost

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 
 use super::*;
 use crate::job::RawJob;
-use crate::store::{Beat, QueueLimit, Start};
+use crate::store::{Beat, QueueLimit, Recover, Recovery, Start, Witness};
 
 const QUEUES: [&str; 3] = ["a", "b", "c"];
 const POOLS: [&str; 3] = ["p", "q", "r"];
@@ -33,6 +33,7 @@ enum Step {
     Limit { queue: usize, limit: Option<u32> },
     PlantMalformed { queue: Option<usize>, kind: usize },
     Advance { hours: i64 },
+    Die { pool: usize, limit: usize, bury: bool },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -55,6 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (queue.clone(), prop::option::of(0..4u32)).prop_map(|(queue, limit)| Step::Limit { queue, limit }),
         1 => (prop::option::of(queue), 0..3usize).prop_map(|(queue, kind)| Step::PlantMalformed { queue, kind }),
         2 => (1..4i64).prop_map(|hours| Step::Advance { hours }),
+        2 => (pool(), 1..4usize, prop::bool::weighted(0.2)).prop_map(|(pool, limit, bury)| Step::Die { pool, limit, bury }),
     ]
 }
 
@@ -202,6 +204,7 @@ impl<S: Subject> Run<S> {
                 self.subject.plant(place, bytes).await;
                 self.model.plant(place, bytes).await;
             }
+            Step::Die { pool, limit, bury } => self.die(*pool, *limit, *bury).await?,
             Step::Advance { hours } => {
                 if self.hours + hours <= MOST_HOURS {
                     self.hours += hours;
@@ -227,6 +230,35 @@ impl<S: Subject> Run<S> {
         )?;
         same("running", ours.queues.values().map(|queue| queue.running()).sum(), self.held.len())?;
         same("namespace", normal(ours), normal(wanted))
+    }
+
+    /// A pool dies, and a reaper takes some of its claims, or all.
+    async fn die(&mut self, pool: usize, limit: usize, bury: bool) -> Result<(), String> {
+        let (store, model) = (self.subject.store(), self.model.store());
+        let (id, queues) = (super::pool(POOLS[pool]), QUEUES.map(queue));
+        store.leave(&id, &[]).await.expect("a leave");
+        model.leave(&id, &[]).await.expect("a leave");
+        let held = model.held(&id, &queues, limit).await.expect("the claims").value;
+        same("held", store.held(&id, &queues, limit).await.expect("the claims").value, held.clone())?;
+        let recoveries: Vec<_> = held
+            .iter()
+            .map(|held| Recovery {
+                claim: held.claim.clone(),
+                id: RawJob::parse(held.claim.job.clone())
+                    .ok()
+                    .map(|job| job.id().to_owned())
+                    .filter(|id| !id.is_empty()),
+                record: format!("crash {}", held.crashes.len()),
+                bury: bury.then(|| job(&held.claim.queue, "buried")),
+            })
+            .collect();
+        for held in &held {
+            self.forget(pool, &held.claim);
+        }
+        let recover = Recover { pool: id, witness: Witness::Unregistered, queues: queues.into(), recoveries };
+        self.same_second().await;
+        let replies = (store.recover(&recover).await, model.recover(&recover).await);
+        same("recovered", replies.0.expect("a recovery").value, replies.1.expect("a recovery").value)
     }
 
     /// Sets the model's clock to the store's, in a second that has some time left: promoted jobs carry the second.
@@ -284,6 +316,7 @@ fn beat(pool: &str, register: bool, limit: Option<u32>) -> Beat {
         host: "h".to_owned(),
         pid: 1,
         quiet: false,
+        look_after: Duration::from_secs(2),
     }
 }
 

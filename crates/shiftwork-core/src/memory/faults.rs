@@ -18,6 +18,14 @@ pub enum Verb {
     OwnClaims,
     Backlog,
     Wait,
+    Observe,
+    Look,
+    Held,
+    Recover,
+    Audit,
+    NoteUnknown,
+    Repair,
+    ReaperLock,
 }
 
 /// How a call fails.

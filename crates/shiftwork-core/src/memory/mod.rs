@@ -5,6 +5,7 @@
 //! fail ([`Fault`]), before or after they took effect.
 
 mod faults;
+mod recovery;
 mod snapshot;
 mod state;
 
@@ -21,8 +22,8 @@ use crate::clock;
 use crate::error::Error;
 use crate::job::{JobName, PoolId};
 use crate::store::{
-    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Promoted, Push, Pushed, Start, Store, StoreFuture,
-    Timed, WaitFor,
+    Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Timed, WaitFor,
 };
 use faults::Faults;
 use state::State;
@@ -204,7 +205,7 @@ impl Store for MemoryStore {
     }
 
     fn beat<'a>(&'a self, beat: &'a Beat) -> StoreFuture<'a, BeatReply> {
-        self.verb(Verb::Beat, |state, _| state.beat(beat))
+        self.verb(Verb::Beat, |state, now| state.beat(beat, now))
     }
 
     fn leave<'a>(&'a self, pool: &'a PoolId, _queues: &'a [JobName]) -> StoreFuture<'a, ()> {
@@ -217,6 +218,45 @@ impl Store for MemoryStore {
 
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
         self.verb(Verb::Backlog, |state, _| state.backlog(queues))
+    }
+
+    fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()> {
+        self.verb(Verb::Observe, |state, _| observations.iter().for_each(|seen| state.observe(seen)))
+    }
+
+    fn look<'a>(&'a self, look: &'a Look) -> StoreFuture<'a, Looked> {
+        let now = self.now();
+        self.verb(Verb::Look, move |state, _| state.look(look, now))
+    }
+
+    fn held<'a>(
+        &'a self,
+        pool: &'a PoolId,
+        queues: &'a [JobName],
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<Held>> {
+        self.verb(Verb::Held, move |state, _| state.held(pool, queues, limit))
+    }
+
+    fn recover<'a>(&'a self, recover: &'a Recover) -> StoreFuture<'a, Recovered> {
+        self.verb(Verb::Recover, |state, now| state.recover(recover, now))
+    }
+
+    fn audit<'a>(&'a self, _queues: &'a [JobName]) -> StoreFuture<'a, Vec<QueueAudit>> {
+        self.verb(Verb::Audit, |state, _| state.audit())
+    }
+
+    fn note_unknown<'a>(&'a self, pools: &'a [PoolId]) -> StoreFuture<'a, Vec<i64>> {
+        self.verb(Verb::NoteUnknown, |state, now| state.note_unknown(pools, now))
+    }
+
+    fn reaper_lock<'a>(&'a self, token: &'a str, hold: Option<Duration>) -> StoreFuture<'a, bool> {
+        self.verb(Verb::ReaperLock, move |state, now| state.reaper_lock(token, hold, now))
+    }
+
+    /// Nothing to repair: what runs is counted, not kept count of.
+    fn repair<'a>(&'a self, _audit: &'a QueueAudit) -> StoreFuture<'a, bool> {
+        self.verb(Verb::Repair, |_, _| false)
     }
 
     fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {

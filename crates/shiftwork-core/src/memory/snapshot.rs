@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::state::{DueSet, Queue, State};
 use crate::job::{JobName, PoolId};
-use crate::store::JobBytes;
+use crate::store::{JobBytes, ObservedJob};
 
 /// Everything in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +21,10 @@ pub struct Snapshot {
     pub unique: BTreeMap<String, String>,
     /// Registered pools.
     pub pools: BTreeSet<PoolId>,
+    /// What workers show that they run, by worker.
+    pub workers: BTreeMap<String, ObservedJob>,
+    /// Which workers died with a job, by the job's id, the first one first.
+    pub crashes: BTreeMap<String, Vec<String>>,
     /// Known job names.
     pub known: BTreeSet<JobName>,
 }
@@ -57,7 +61,9 @@ impl Snapshot {
                 .filter(|(_, held)| held.expires_at > now)
                 .map(|(key, held)| (key.clone(), held.owner.clone()))
                 .collect(),
-            pools: state.pools.clone(),
+            pools: state.pools.keys().cloned().collect(),
+            workers: state.workers.clone(),
+            crashes: state.crashes.clone(),
             known: state.known.clone(),
         }
     }

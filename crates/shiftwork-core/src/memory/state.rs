@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use jiff::Timestamp;
+
 use crate::job::{JobName, PoolId};
 use crate::store::{
     Available, Backlog, Beat, BeatReply, Claim, ClaimRequest, Destination, Exchange, Exchanged, JobBytes,
-    Promoted, Promotion, Push, Pushed, Start, UniqueLock, allot, promotion,
+    ObservedJob, Promoted, Promotion, Push, Pushed, Start, UniqueLock, allot, promotion,
 };
 
 /// The most jobs that one call claims, in every store.
@@ -23,7 +25,32 @@ pub(super) struct State {
     pub(super) retry: DueSet,
     pub(super) dead: DueSet,
     pub(super) unique: BTreeMap<String, UniqueEntry>,
-    pub(super) pools: BTreeSet<PoolId>,
+    pub(super) pools: BTreeMap<PoolId, Pool>,
+    pub(super) workers: BTreeMap<String, ObservedJob>,
+    /// Which workers died with a job, by its id.
+    pub(super) crashes: BTreeMap<String, Vec<String>>,
+    /// Since when pools that hold something are not registered.
+    pub(super) unknown: BTreeMap<PoolId, i64>,
+    pub(super) looks: Looks,
+    /// Who holds the reaper's lock, and until when.
+    pub(super) reaper_lock: Option<(String, i64)>,
+}
+
+/// A registered pool.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    pub(super) heartbeat_at: i64,
+    pub(super) queues: Vec<JobName>,
+    pub(super) host: String,
+}
+
+/// When somebody looked for silent pools.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Looks {
+    pub(super) last: Option<Timestamp>,
+    pub(super) audited: Option<Timestamp>,
+    /// Nobody counts as silent before this second.
+    pub(super) quiet_until: i64,
 }
 
 /// One queue and the claims made from it.
@@ -55,7 +82,7 @@ impl Queue {
         self.jobs.len().min(room)
     }
 
-    fn remove_claim(&mut self, pool: &PoolId, job: &JobBytes) -> bool {
+    pub(super) fn remove_claim(&mut self, pool: &PoolId, job: &JobBytes) -> bool {
         let Some(claims) = self.claims.get_mut(pool) else { return false };
         // Of two equal claims the later one goes, as with the Go library's LREM.
         let Some(position) = claims.iter().rposition(|claimed| claimed == job) else { return false };
@@ -222,9 +249,9 @@ impl State {
         [self.scheduled.first(), self.retry.first()].into_iter().flatten().map(|(at, _)| *at).min()
     }
 
-    pub(super) fn beat(&mut self, beat: &Beat) -> BeatReply {
-        if !beat.register && !self.pools.contains(&beat.pool) {
-            return BeatReply { registered: false };
+    pub(super) fn beat(&mut self, beat: &Beat, now: i64) -> BeatReply {
+        if !beat.register && !self.pools.contains_key(&beat.pool) {
+            return BeatReply { registered: false, held: 0, look: false };
         }
         for limit in &beat.queues {
             self.known.insert(limit.queue.clone());
@@ -233,8 +260,14 @@ impl State {
                 queue.max_concurrency = limit.max_concurrency.or(queue.max_concurrency);
             }
         }
-        self.pools.insert(beat.pool.clone());
-        BeatReply { registered: true }
+        let queues = beat.queues.iter().map(|limit| limit.queue.clone()).collect();
+        self.pools.insert(beat.pool.clone(), Pool { heartbeat_at: now, queues, host: beat.host.clone() });
+        let claims = self.queues.values().filter_map(|queue| queue.claims.get(&beat.pool));
+        BeatReply {
+            registered: true,
+            held: claims.map(Vec::len).sum(),
+            look: self.looks.is_due(beat.look_after, now),
+        }
     }
 
     pub(super) fn own_claims(&self, pool: &PoolId, queues: &[JobName]) -> Vec<Claim> {

@@ -17,7 +17,8 @@ use super::shared::Shared;
 use super::tally::Tally;
 use crate::client::Client;
 use crate::error::Error;
-use crate::job::RawJob;
+use crate::job::{RawJob, WorkerId};
+use crate::service::{ReapReport, ReaperOptions};
 
 /// The number of slots of a pool that does not say.
 const DEFAULT_CONCURRENCY: usize = 10;
@@ -52,6 +53,7 @@ pub struct WorkerPool {
     state: TypeMap,
     concurrency: usize,
     shutdown_timeout: Duration,
+    reaper: ReaperOptions,
     mistake: Option<Error>,
 }
 
@@ -75,6 +77,7 @@ impl WorkerPool {
             state: TypeMap::new(),
             concurrency: DEFAULT_CONCURRENCY,
             shutdown_timeout: DEFAULT_SHUTDOWN_TIMEOUT,
+            reaper: ReaperOptions::default(),
             mistake: None,
         }
     }
@@ -157,6 +160,19 @@ impl WorkerPool {
         self
     }
 
+    /// Calls `hook` whenever this pool's reaper has found something: dead pools, unknown ones, wrong bookkeeping, or an error.
+    pub fn on_reap(mut self, hook: impl Fn(&ReapReport) + Send + Sync + 'static) -> Self {
+        self.reaper.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// How many workers may die with a job in their hands (killed, out of memory) before it goes to the dead set instead
+    /// of to the next worker (default 3, at least 1).
+    pub fn max_crashes(mut self, crashes: usize) -> Self {
+        self.reaper.max_crashes = crashes.max(1);
+        self
+    }
+
     /// Runs until the process gets SIGTERM or SIGINT (ctrl-c), then stops as [`RunningPool::stop`] does. A second signal
     /// cuts the waiting short.
     ///
@@ -212,8 +228,10 @@ impl WorkerPool {
                 self.concurrency
             )));
         }
-        let shared = Shared::new(self.client, self.registry, self.middleware, self.state, self.concurrency);
-        RunningPool::start(Arc::new(shared), self.concurrency, self.shutdown_timeout).await
+        let workers: Vec<WorkerId> = (0..self.concurrency).map(|_| WorkerId::random()).collect();
+        let names = workers.iter().map(|worker| Arc::from(&**worker)).collect();
+        let shared = Shared::new(self.client, self.registry, self.middleware, self.state, names, self.reaper);
+        RunningPool::start(Arc::new(shared), &workers, self.shutdown_timeout).await
     }
 
     fn add(mut self, name: &str, options: JobOptions, handler: Arc<dyn Handler>) -> Self {

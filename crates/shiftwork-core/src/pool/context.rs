@@ -7,10 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::board::CheckIn;
 use super::shared::Shared;
 use crate::client::Client;
+use crate::clock;
 use crate::job::RawJob;
 use crate::pool::registry::JobType;
+
+/// Bytes of a line that are shown.
+const MAX_CHECKIN: usize = 1024;
 
 /// Values by type.
 pub(crate) type TypeMap = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
@@ -26,6 +31,7 @@ struct Inner {
     job_type: Arc<JobType>,
     worker: Arc<str>,
     token: CancellationToken,
+    check_in: CheckIn,
     attached: Mutex<TypeMap>,
     shared: Arc<Shared>,
 }
@@ -46,9 +52,20 @@ impl Context {
         job_type: Arc<JobType>,
         worker: Arc<str>,
         token: CancellationToken,
+        check_in: CheckIn,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { job, job_type, worker, token, attached: Mutex::default(), shared }) }
+        Self {
+            inner: Arc::new(Inner {
+                job,
+                job_type,
+                worker,
+                token,
+                check_in,
+                attached: Mutex::default(),
+                shared,
+            }),
+        }
     }
 
     /// The job as it lies in the store.
@@ -118,6 +135,21 @@ impl Context {
     /// one of the same type, and hides the pool's.
     pub fn attach<T: Send + Sync + 'static>(&self, value: T) {
         self.attached().insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    /// Shows a line with the job on screens: what it does, how far it is. Costs nothing worth mentioning and never waits; what
+    /// was said last within a second is written. The line ends with the attempt.
+    pub fn checkin(&self, text: impl Into<String>) {
+        let now = self.inner.shared.clock().now().unwrap_or_else(clock::wall_now);
+        let mut text = text.into();
+        let end = (0..=MAX_CHECKIN.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        self.inner.check_in.say(text, now.as_second());
+    }
+
+    /// [`Context::checkin`] with how much of the work is done, as `done/total`.
+    pub fn progress(&self, done: u64, total: u64) {
+        self.checkin(format!("{done}/{total}"));
     }
 
     /// Completes when the job should stop: its time is up, or the pool is shutting down and out of patience, or it

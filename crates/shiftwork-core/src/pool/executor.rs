@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
+use super::board::CheckIn;
 use super::context::Context;
 use super::middleware::Next;
 use super::outcome::HandlerResult;
@@ -30,6 +31,7 @@ pub(crate) struct Attempt {
     pub(crate) job_type: Arc<JobType>,
     pub(crate) worker: Arc<str>,
     pub(crate) token: CancellationToken,
+    pub(crate) check_in: CheckIn,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -55,6 +57,7 @@ impl Attempt {
             self.job_type.clone(),
             self.worker.clone(),
             self.token.clone(),
+            self.check_in.clone(),
             self.shared.clone(),
         );
         let next = Next::new(self.shared.middleware.clone(), self.job_type.handler.clone());

@@ -6,6 +6,7 @@
 //! [`builder`] is where a user starts, [`running`] how a pool stops.
 
 mod blocking;
+mod board;
 mod builder;
 mod completer;
 mod context;

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use super::tally::Tally;
 use crate::error::Error;
 use crate::job::{PoolId, WorkerId};
-use crate::service::{Heartbeat, Scheduler, run_service};
+use crate::service::{Heartbeat, Observer, Reaper, Scheduler, Service, run_service};
 use crate::store::Backlog;
 
 /// How long jobs may go on after their tokens have fired.
@@ -62,7 +62,7 @@ pub struct Drained {
 impl RunningPool {
     pub(super) async fn start(
         shared: Arc<Shared>,
-        concurrency: usize,
+        workers: &[WorkerId],
         shutdown_timeout: Duration,
     ) -> Result<Self, Error> {
         if cfg!(panic = "abort") {
@@ -72,21 +72,18 @@ impl RunningPool {
                  taken for lost with it"
             );
         }
-        let workers: Vec<WorkerId> = (0..concurrency).map(|_| WorkerId::random()).collect();
         // Registered before the first claim: a claim of a pool that nobody knows looks like one of a dead pool.
-        let heartbeat = Heartbeat::start(shared.clone(), &workers).await?;
+        let heartbeat = Heartbeat::start(shared.clone(), workers).await?;
         let (phase, phases) = watch::channel(Phase::Working);
-        let dispatcher = Dispatcher::new(shared.clone(), &workers, heartbeat.membership(), phases);
+        let dispatcher = Dispatcher::new(shared.clone(), workers, heartbeat.membership(), phases);
         let stop_services = CancellationToken::new();
-        let scheduler = Scheduler::new(shared.clone());
-        let services = vec![tokio::spawn(run_service(
-            scheduler,
-            shared.store().clone(),
-            shared.outage.clone(),
-            stop_services.clone(),
-        ))];
+        let services = vec![
+            spawn(Scheduler::new(shared.clone()), &shared, &stop_services),
+            spawn(Reaper::new(shared.clone(), heartbeat.membership()), &shared, &stop_services),
+            spawn(Observer::new(shared.clone()), &shared, &stop_services),
+        ];
         tracing::info!(
-            target: "shiftwork", pool = &*heartbeat.pool(), concurrency, store = shared.store().describe(),
+            target: "shiftwork", pool = &*heartbeat.pool(), concurrency = workers.len(), store = shared.store().describe(),
             "the worker pool has started"
         );
         Ok(Self {
@@ -193,6 +190,12 @@ impl RunningPool {
             // A service ends after the call it is in; that call has a time-out of its own.
             let _ = service.await;
         }
+        let shown = self.shared.board.all_idle();
+        if !shown.is_empty()
+            && let Err(error) = self.shared.store().observe(&shown).await
+        {
+            tracing::debug!(target: "shiftwork", %error, "what the workers ran stays shown until it expires");
+        }
         self.heartbeat.stop(&self.shared.registry.queues()).await;
         tracing::info!(target: "shiftwork", ?tally, "the worker pool has stopped");
         tally
@@ -208,6 +211,11 @@ impl RunningPool {
             forward
         });
     }
+}
+
+fn spawn<S: Service>(service: S, shared: &Arc<Shared>, stop: &CancellationToken) -> JoinHandle<()> {
+    let (store, outage) = (shared.store().clone(), shared.outage.clone());
+    tokio::spawn(run_service(service, store, outage, stop.clone()))
 }
 
 fn report_crash(error: tokio::task::JoinError) -> Tally {

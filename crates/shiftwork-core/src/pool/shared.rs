@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::{Notify, watch};
+
 use super::blocking::BlockingThreads;
+use super::board::Board;
 use super::context::TypeMap;
 use super::link::Outage;
 use super::middleware::Middleware;
 use super::registry::Registry;
 use crate::client::Client;
 use crate::clock::StoreClock;
+use crate::service::ReaperOptions;
 use crate::store::Store;
 
 pub(crate) struct Shared {
@@ -19,6 +23,15 @@ pub(crate) struct Shared {
     pub(crate) state: TypeMap,
     pub(crate) blocking: BlockingThreads,
     pub(crate) outage: Outage,
+    /// What the workers run.
+    pub(crate) board: Arc<Board>,
+    pub(crate) reaper: ReaperOptions,
+    /// Nobody has looked for silent pools for a while: it is this pool's turn.
+    pub(crate) look_asked: Notify,
+    /// How many claims the pool has by the store's count, as of the last heartbeat.
+    pub(crate) held: watch::Sender<usize>,
+    /// For services that nothing in this process wakes.
+    pub(crate) never: Notify,
     at_risk: AtomicBool,
 }
 
@@ -28,14 +41,20 @@ impl Shared {
         registry: Registry,
         middleware: Vec<Arc<dyn Middleware>>,
         state: TypeMap,
-        concurrency: usize,
+        workers: Vec<Arc<str>>,
+        reaper: ReaperOptions,
     ) -> Self {
         Self {
             client,
             registry,
             middleware: middleware.into(),
             state,
-            blocking: BlockingThreads::new(concurrency),
+            blocking: BlockingThreads::new(workers.len()),
+            board: Arc::new(Board::new(workers)),
+            reaper,
+            look_asked: Notify::new(),
+            held: watch::Sender::new(0),
+            never: Notify::new(),
             outage: Outage::default(),
             at_risk: AtomicBool::new(false),
         }

@@ -19,6 +19,7 @@ use crate::clock::{self, Instant};
 use crate::error::Error;
 use crate::job::{JobName, PoolId, WorkerId};
 use crate::pool::{Link, Shared};
+use crate::service::reaper::LOOK_PERIOD;
 use crate::store::{Beat, Store};
 
 /// Time between beats, as in the Go library.
@@ -66,6 +67,7 @@ impl Heartbeat {
             host: host_name(),
             pid: std::process::id(),
             quiet: false,
+            look_after: LOOK_PERIOD,
         };
         let (membership, members) = watch::channel(beat.pool.clone());
         let quiet = Arc::new(AtomicBool::new(false));
@@ -195,6 +197,10 @@ impl Heart {
                 self.last_beat = clock::now();
                 self.beat.register = false;
                 self.clear_at_risk();
+                if reply.value.look {
+                    self.shared.look_asked.notify_one();
+                }
+                self.shared.held.send_replace(reply.value.held);
                 PERIOD
             }
             Ok(_) => {

@@ -4,18 +4,24 @@
 //! are solved there once. The heartbeat is no such service: it has to live when all else is blocked, so it has a thread.
 
 mod heartbeat;
+mod observer;
+mod reaper;
 mod scheduler;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use heartbeat::Heartbeat;
+pub(crate) use observer::Observer;
+pub use reaper::{ReapReport, ReapedPool};
+pub(crate) use reaper::{Reaper, ReaperOptions};
 pub(crate) use scheduler::Scheduler;
 
 use crate::error::Error;
-use crate::pool::{BoxFuture, Link, Outage};
+use crate::pool::{BoxFuture, Link, Outage, Shared};
 use crate::store::{Store, WaitFor};
 
 /// Work that is done again and again.
@@ -25,15 +31,22 @@ pub(crate) trait Service: Send + 'static {
 
     /// One round, and how long to pause after it. A round is never interrupted, so it is bounded.
     fn round(&mut self) -> impl Future<Output = Result<Pause, Error>> + Send;
+
+    /// What ends a pause early, if [`Pause::wake`] says that anything does.
+    fn woken(shared: &Shared) -> &Notify {
+        // For services that are not woken by anything in this process.
+        &shared.never
+    }
 }
 
 /// What a service does between two rounds.
-#[derive(Debug)]
 pub(crate) struct Pause {
     /// At most this long.
     pub(crate) at_most: Duration,
     /// Less, if this happens.
     pub(crate) unless: Option<WaitFor>,
+    /// Less, if [`Service::woken`] fires.
+    pub(crate) wake: Option<Arc<Shared>>,
 }
 
 /// Runs a service until `stop` fires.
@@ -48,7 +61,7 @@ pub(crate) async fn run_service<S: Service>(
         match service.round().await {
             Ok(pause) => {
                 link.answered();
-                if let Err(error) = rest(pause, &store, &stop).await {
+                if let Err(error) = rest::<S>(pause, &store, &stop).await {
                     sleep_until(link.failed(&error), &stop).await;
                 }
             }
@@ -57,7 +70,11 @@ pub(crate) async fn run_service<S: Service>(
     }
 }
 
-async fn rest(pause: Pause, store: &Arc<dyn Store>, stop: &CancellationToken) -> Result<(), Error> {
+async fn rest<S: Service>(
+    pause: Pause,
+    store: &Arc<dyn Store>,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
     let woken: BoxFuture<Result<(), Error>> = match pause.unless {
         Some(wait) => {
             let store = store.clone();
@@ -65,10 +82,15 @@ async fn rest(pause: Pause, store: &Arc<dyn Store>, stop: &CancellationToken) ->
         }
         None => Box::pin(std::future::pending()),
     };
+    let told: BoxFuture<()> = match pause.wake {
+        Some(shared) => Box::pin(async move { S::woken(&shared).notified().await }),
+        None => Box::pin(std::future::pending()),
+    };
     // Dropping a wait loses nothing: it only looks.
     tokio::select! {
         () = stop.cancelled() => Ok(()),
         () = tokio::time::sleep(pause.at_most) => Ok(()),
+        () = told => Ok(()),
         woken = woken => woken,
     }
 }

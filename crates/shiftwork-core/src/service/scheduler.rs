@@ -45,10 +45,11 @@ impl Service for Scheduler {
             Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))
         });
         Ok(match until_due {
-            Some(Duration::ZERO) => Pause { at_most: Duration::ZERO, unless: None },
+            Some(Duration::ZERO) => Pause { at_most: Duration::ZERO, unless: None, wake: None },
             _ => Pause {
                 at_most: until_due.unwrap_or(SAFETY_POLL).min(SAFETY_POLL),
                 unless: Some(WaitFor::EarlierDue { than: promoted.next_due }),
+                wake: None,
             },
         })
     }

@@ -16,6 +16,7 @@
 //! The conformance suite (feature `conformance`) is this contract as tests. A store passes all of it or does not ship.
 
 mod promotion;
+mod recovery;
 mod shares;
 mod types;
 
@@ -23,8 +24,10 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use promotion::{Promotion, promotion};
+pub use recovery::*;
 pub use shares::{Available, allot};
 pub use types::*;
 
@@ -97,6 +100,38 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// A pool's claims as the store sees them, for comparison with what the pool runs.
     fn own_claims<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, Vec<Claim>>;
+
+    /// Writes what workers run, for people to see: any number in one call. A record lives a day if nobody renews it.
+    fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()>;
+
+    /// Looks which pools have fallen silent, unless somebody has just looked. What is seen of pools is remembered in the
+    /// store, so it does not matter who looks. See [`Look`] for when a pool counts as silent.
+    fn look<'a>(&'a self, look: &'a Look) -> StoreFuture<'a, Looked>;
+
+    /// The newest claims of any pool, at most `limit` of each queue, oldest first, and which workers died with them before.
+    fn held<'a>(
+        &'a self,
+        pool: &'a PoolId,
+        queues: &'a [JobName],
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<Held>>;
+
+    /// Takes claims from a pool that is dead, and removes the pool once it has none left: one step, which does nothing
+    /// if the pool has shown any sign of life since the caller looked ([`Recover::witness`]).
+    fn recover<'a>(&'a self, recover: &'a Recover) -> StoreFuture<'a, Recovered>;
+
+    /// What the bookkeeping of these queues, and of all others that are known, says, and what is really in progress.
+    fn audit<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Vec<QueueAudit>>;
+
+    /// Remembers since when these pools, which hold something, are not registered, in their order; forgets all others.
+    fn note_unknown<'a>(&'a self, pools: &'a [PoolId]) -> StoreFuture<'a, Vec<i64>>;
+
+    /// Takes or renews the lock that keeps reapers from working at the same time (`Some` with how long it holds if
+    /// nobody renews it), or frees it (`None`). Whether `token` holds it now. It spares work; nothing depends on it.
+    fn reaper_lock<'a>(&'a self, token: &'a str, hold: Option<Duration>) -> StoreFuture<'a, bool>;
+
+    /// Sets a queue's bookkeeping to what is really in progress. Whether anything had to be changed.
+    fn repair<'a>(&'a self, audit: &'a QueueAudit) -> StoreFuture<'a, bool>;
 
     /// How many jobs wait: in each of these queues (in their order), in the scheduled and in the retry set.
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog>;

@@ -189,6 +189,8 @@ pub struct Beat {
     pub pid: u32,
     /// Whether the pool has stopped claiming and only finishes what it runs.
     pub quiet: bool,
+    /// The reply asks for a look for silent pools if the last one was so long ago.
+    pub look_after: Duration,
 }
 
 /// A job type and how many of it may run at once over all pools.
@@ -206,6 +208,10 @@ pub struct BeatReply {
     /// Whether the pool is registered under its id. `false` only if it did not ask to register and has been
     /// removed: its claims belong to others now.
     pub registered: bool,
+    /// How many claims the pool has, by the store's count.
+    pub held: usize,
+    /// Whether nobody has looked for silent pools for [`Beat::look_after`]: it is this pool's turn.
+    pub look: bool,
 }
 
 /// How many jobs wait.

@@ -123,6 +123,7 @@ fn beat(register: bool) -> Beat {
         host: "host".to_owned(),
         pid: 7,
         quiet: false,
+        look_after: std::time::Duration::from_secs(2),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use shiftwork_core::conformance::{Control, Place, Subject};
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::memory::{QueueSnapshot, Snapshot};
-use shiftwork_core::store::{JobBytes, Store};
+use shiftwork_core::store::{JobBytes, ObservedJob, Store};
 use shiftwork_redis::RedisStore;
 use test_servers::{RedisServer, Value, flavors, unique_namespace};
 
@@ -143,6 +143,15 @@ fn snapshot(dump: BTreeMap<String, Value>) -> Snapshot {
                 snapshot.unique.insert(key["unique:".len()..].to_owned(), text(&owner));
             }
             (key, Value::Hash(_)) if key.starts_with("worker_pools:") => {}
+            ("beats", Value::SortedSet(_)) => {}
+            (key, _) if key.starts_with("reaper:") || key == "reaper_lock" => {}
+            (key, Value::List(records)) if key.starts_with("crashes:") => {
+                let records = records.iter().map(|record| text(record)).collect();
+                snapshot.crashes.insert(key["crashes:".len()..].to_owned(), records);
+            }
+            (key, Value::Hash(fields)) if key.starts_with("worker:") => {
+                snapshot.workers.insert(key["worker:".len()..].to_owned(), observed(fields));
+            }
             (key, value) => {
                 let rest =
                     key.strip_prefix("jobs:").unwrap_or_else(|| panic!("unexpected key {key}: {value:?}"));
@@ -188,6 +197,17 @@ fn snapshot(dump: BTreeMap<String, Value>) -> Snapshot {
         assert_eq!(lock, i64::try_from(held).unwrap(), "lock of {queue} is not what is in progress");
     }
     snapshot
+}
+
+fn observed(fields: BTreeMap<Vec<u8>, Vec<u8>>) -> ObservedJob {
+    let field = |name: &str| fields.get(name.as_bytes()).map(|value| text(value));
+    ObservedJob {
+        name: field("job_name").unwrap(),
+        id: field("job_id").unwrap(),
+        started_at: field("started_at").unwrap().parse().unwrap(),
+        args: fields["args".as_bytes()].as_slice().into(),
+        checkin: field("checkin").map(|text| (text, field("checkin_at").unwrap().parse().unwrap())),
+    }
 }
 
 fn queue_of<'a>(snapshot: &'a mut Snapshot, queue: &str) -> &'a mut QueueSnapshot {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use shiftwork_core::conformance::{Control, Place, Subject};
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::memory::{QueueSnapshot, Snapshot};
-use shiftwork_core::store::{JobBytes, Push, Store};
+use shiftwork_core::store::{JobBytes, ObservedJob, Push, Store};
 use shiftwork_sqlite::SqliteStore;
 
 /// A fresh file, or a fresh store in memory.
@@ -203,6 +203,25 @@ fn snapshot(connection: &Connection, namespace: i64, now: i64) -> rusqlite::Resu
         connection.prepare("SELECT key, owner FROM unique_key WHERE namespace = ?1 AND expires_at > ?2")?;
     let keys = keys.query_map([namespace, now], |row| Ok((row.get(0)?, row.get(1)?)))?;
     snapshot.unique = keys.collect::<rusqlite::Result<_>>()?;
+    let mut crashes =
+        connection.prepare("SELECT job_id, record FROM crash WHERE namespace = ?1 ORDER BY id")?;
+    let mut rows = crashes.query([namespace])?;
+    while let Some(row) = rows.next()? {
+        snapshot.crashes.entry(row.get(0)?).or_default().push(row.get(1)?);
+    }
+    let mut workers = connection.prepare("SELECT * FROM worker WHERE namespace = ?1 AND expires_at > ?2")?;
+    let mut rows = workers.query([namespace, now])?;
+    while let Some(row) = rows.next()? {
+        let (text, at): (Option<String>, Option<i64>) = (row.get("checkin")?, row.get("checkin_at")?);
+        let job = ObservedJob {
+            name: row.get("job_name")?,
+            id: row.get("job_id")?,
+            started_at: row.get("started_at")?,
+            args: row.get_ref("args")?.as_blob()?.into(),
+            checkin: text.zip(at),
+        };
+        snapshot.workers.insert(row.get("id")?, job);
+    }
     let mut pools = connection.prepare("SELECT id FROM pool WHERE namespace = ?1")?;
     let pools = pools.query_map([namespace], |row| Ok(PoolId::from(row.get::<_, String>(0)?.as_str())))?;
     snapshot.pools = pools.collect::<rusqlite::Result<_>>()?;

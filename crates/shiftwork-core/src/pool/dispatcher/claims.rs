@@ -97,11 +97,13 @@ impl Dispatcher {
             return;
         }
         let token = CancellationToken::new();
+        let check_in = self.shared.board.fill(slot, &ready.job, now);
         let attempt = Attempt {
             job: ready.job,
             job_type: ready.job_type,
             worker,
             token: token.clone(),
+            check_in,
             shared: self.shared.clone(),
         };
         let events = self.events.clone();
@@ -116,6 +118,7 @@ impl Dispatcher {
     pub(super) fn ended(&mut self, slot: usize, fate: Fate) {
         // An aborted job may have ended just before; its claim is being released.
         let Some(running) = self.slots.take(slot) else { return };
+        self.shared.board.clear(slot);
         if running.pool != self.pool {
             self.tally.lost += 1;
             return;

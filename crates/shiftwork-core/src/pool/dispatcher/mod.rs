@@ -97,6 +97,8 @@ pub(super) struct Dispatcher {
     pool: PoolId,
     membership: watch::Receiver<PoolId>,
     phase: watch::Receiver<Phase>,
+    /// The store's count of this pool's claims, with each beat.
+    held: watch::Receiver<usize>,
     events: mpsc::UnboundedSender<Event>,
     inbox: mpsc::UnboundedReceiver<Event>,
     slots: Slots,
@@ -111,7 +113,11 @@ pub(super) struct Dispatcher {
     /// Slots promised to claims that are under way, or whose unique keys are being freed.
     promised: usize,
     in_flight: usize,
+    /// Finishes that travel with them.
+    finishing: usize,
     releasing: usize,
+    /// Beats in a row with which the store counted more claims than there can be.
+    surplus_beats: u32,
     /// The last claim found less than it asked for: wait to be woken.
     idle_since: Option<Instant>,
     waiting: bool,
@@ -133,6 +139,7 @@ impl Dispatcher {
             pool,
             membership,
             phase,
+            held: shared.held.subscribe(),
             events,
             inbox,
             slots: Slots::new(workers),
@@ -146,7 +153,9 @@ impl Dispatcher {
             doubt: Doubt::default(),
             promised: 0,
             in_flight: 0,
+            finishing: 0,
             releasing: 0,
+            surplus_beats: 0,
             idle_since: None,
             waiting: false,
             no_claims_until: None,
@@ -170,6 +179,7 @@ impl Dispatcher {
                 // Not when the other end is gone: a pool whose handle was dropped runs on.
                 Ok(()) = self.phase.changed() => self.phase_changed(),
                 Ok(()) = self.membership.changed() => self.membership_changed(),
+                Ok(()) = self.held.changed() => self.compare_counts(),
                 _ = self.inbox.recv_many(&mut events, 1024) => self.gather(&mut events).await,
                 () = sleep_until(timer) => {}
             }

@@ -44,6 +44,19 @@ impl Dispatcher {
         }
     }
 
+    /// With each beat the store counts this pool's claims. If it has more than can be accounted for, twice in a row,
+    /// some of them are orphans.
+    pub(super) fn compare_counts(&mut self) {
+        let held = *self.held.borrow_and_update();
+        let most = self.slots.busy() + self.promised + self.completer.len() + self.finishing;
+        let surplus = held > most && self.releasing == 0;
+        self.surplus_beats = if surplus { self.surplus_beats + 1 } else { 0 };
+        if self.surplus_beats >= 2 {
+            self.surplus_beats = 0;
+            self.doubt.raise();
+        }
+    }
+
     pub(super) fn exchanged(
         &mut self,
         request: Exchange,
@@ -52,6 +65,7 @@ impl Dispatcher {
         result: Result<Timed<Exchanged>, Error>,
     ) {
         self.in_flight -= 1;
+        self.finishing -= request.finishes.len();
         self.promised -= request.claim.limit;
         let ours = request.pool == self.pool;
         match result {

@@ -80,6 +80,7 @@ impl Dispatcher {
         self.tally.lost += self.completer.clear();
         self.doubt.clear();
         self.slots.iter().for_each(|running| running.token.cancel());
+        self.surplus_beats = 0;
         self.idle_since = None;
     }
 

@@ -47,6 +47,7 @@ impl Dispatcher {
         let request = Exchange { pool: self.pool.clone(), finishes, claim };
         self.promised += limit;
         self.in_flight += 1;
+        self.finishing += request.finishes.len();
         let (store, events) = (self.shared.store().clone(), self.events.clone());
         tokio::spawn(async move {
             let sent = clock::now();
