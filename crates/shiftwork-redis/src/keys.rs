@@ -184,10 +184,8 @@ mod tests {
             assert_eq!(keys.jobs(""), wanted("JobsPrefix"));
             assert_eq!(keys.unique(&format!("{job}:{{\"a\":1}}\n")), wanted("UniqueJobArgs"));
             assert_eq!(keys.unique(&format!("{job}:")), wanted("UniqueJobNilArgs"));
-            assert_eq!(
-                keys.worker("w"),
-                format!("{}w", wanted("Observation").trim_end_matches(char::is_alphanumeric))
-            );
+            assert_eq!(keys.worker(&text("worker")), wanted("WorkerObservation"));
+            assert_eq!(keys.reaper_lock(), wanted("ReaperLock"));
             assert_eq!(keys.jobs(&job), wanted("Jobs"));
             assert_eq!(keys.in_progress(&job, &pool), wanted("JobsInProgress"));
             assert_eq!(keys.lock(&job), wanted("JobsLock"));

@@ -64,11 +64,16 @@ pub(super) fn unavailable(verb: Verb) -> Error {
 pub(super) struct Faults {
     down: bool,
     waiting: BTreeMap<Verb, VecDeque<Fault>>,
+    calls: BTreeMap<Verb, usize>,
 }
 
 impl Faults {
     pub(super) fn push(&mut self, verb: Verb, fault: Fault) {
         self.waiting.entry(verb).or_default().push_back(fault);
+    }
+
+    pub(super) fn calls(&self, verb: Verb) -> usize {
+        self.calls.get(&verb).copied().unwrap_or(0)
     }
 
     pub(super) fn set_outage(&mut self, down: bool) {
@@ -81,6 +86,7 @@ impl Faults {
 
     /// The fault of a call that happens now.
     pub(super) fn take(&mut self, verb: Verb) -> Option<Fault> {
+        *self.calls.entry(verb).or_default() += 1;
         self.outage().or_else(|| self.waiting.get_mut(&verb)?.pop_front())
     }
 }

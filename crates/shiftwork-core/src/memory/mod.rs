@@ -94,6 +94,11 @@ impl MemoryStore {
         lock(&self.shared.faults).push(verb, fault);
     }
 
+    /// How often a verb was called so far.
+    pub fn calls(&self, verb: Verb) -> usize {
+        lock(&self.shared.faults).calls(verb)
+    }
+
     /// Starts or ends an outage, during which every call fails as if the store were out of reach.
     pub fn set_outage(&self, down: bool) {
         lock(&self.shared.faults).set_outage(down);

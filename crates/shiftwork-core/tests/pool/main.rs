@@ -8,7 +8,9 @@
 
 mod faults;
 mod handlers;
+mod observation;
 mod outcomes;
+mod reaper;
 mod sharing;
 mod stopping;
 
