@@ -67,6 +67,7 @@ struct Shown {
     heartbeat_at: Option<String>,
     job_names: String,
     host: String,
+    worker_ids: String,
 }
 
 impl Shown {
@@ -80,6 +81,7 @@ impl Shown {
             witness: self.heartbeat_at.clone().map_or(Witness::NoHeartbeat, Witness::Heartbeat),
             queues: self.job_names.split(',').filter_map(|name| JobName::new(name).ok()).collect(),
             host: self.host.clone(),
+            workers: self.worker_ids.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect(),
             since,
         }
     }
@@ -100,19 +102,21 @@ async fn heartbeats<'a>(
             .arg(inner.keys.heartbeat(pool))
             .arg("heartbeat_at")
             .arg("job_names")
-            .arg("host");
+            .arg("host")
+            .arg("worker_ids");
     }
     let mut shown = HashMap::new();
     for (pool, reply) in pools.into_iter().zip(inner.connection.pipeline(&mut pipeline).await?) {
         // A key of the wrong type is no heartbeat, and keeps nobody from looking at the other pools.
-        let fields = match reply.map(array_of::<3>) {
-            Ok(Ok([heartbeat_at, job_names, host])) => {
+        let fields = match reply.map(array_of::<4>) {
+            Ok(Ok([heartbeat_at, job_names, host, worker_ids])) => {
                 let text =
                     |value: Value| bytes(value).ok().map(|text| String::from_utf8_lossy(&text).into_owned());
                 Shown {
                     heartbeat_at: text(heartbeat_at),
                     job_names: text(job_names).unwrap_or_default(),
                     host: text(host).unwrap_or_default(),
+                    worker_ids: text(worker_ids).unwrap_or_default(),
                 }
             }
             _ => Shown::default(),

@@ -110,15 +110,17 @@ pub(crate) fn look(transaction: &Transaction<'_>, namespace: i64, look: &Look) -
     let mut silent = Vec::new();
     if second >= looks.quiet_until {
         silent = transaction.all(
-            "SELECT id, heartbeat_at, job_names, host FROM pool WHERE namespace = ?1 AND heartbeat_at <= ?2",
+            "SELECT id, heartbeat_at, job_names, host, worker_ids FROM pool WHERE namespace = ?1 AND heartbeat_at <= ?2",
             params![namespace, second.saturating_sub(silence)],
             |row| {
                 let (id, beat, names): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let workers: String = row.get(4)?;
                 Ok(SilentPool {
                     pool: PoolId::from(id.as_str()),
                     witness: Witness::Heartbeat(beat.to_string()),
                     queues: names.split(',').filter_map(|name| JobName::new(name).ok()).collect(),
                     host: row.get(3)?,
+                    workers: workers.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect(),
                     since: beat,
                 })
             },

@@ -115,6 +115,7 @@ pub async fn a_pool_that_falls_silent_is_found(subject: &impl Subject) {
     let after = time_passes(subject, 4, "living").await;
     let silent: Vec<_> = after.silent.iter().map(|silent| (&silent.pool, &*silent.host)).collect();
     assert_eq!(silent, [(&pool("dead"), "host")]);
+    assert_eq!(after.silent[0].workers, ["w"]);
     let mut queues = after.silent[0].queues.clone();
     queues.sort();
     assert_eq!(queues, [queue("a"), queue("b")]);

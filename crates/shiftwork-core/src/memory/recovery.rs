@@ -65,6 +65,7 @@ impl State {
                         witness: Witness::Heartbeat(pool.heartbeat_at.to_string()),
                         queues: pool.queues.clone(),
                         host: pool.host.clone(),
+                        workers: pool.workers.clone(),
                         since: pool.heartbeat_at,
                     });
                 }

@@ -42,6 +42,7 @@ pub(super) struct Pool {
     pub(super) heartbeat_at: i64,
     pub(super) queues: Vec<JobName>,
     pub(super) host: String,
+    pub(super) workers: Vec<String>,
 }
 
 /// When somebody looked for silent pools.
@@ -261,7 +262,8 @@ impl State {
             }
         }
         let queues = beat.queues.iter().map(|limit| limit.queue.clone()).collect();
-        self.pools.insert(beat.pool.clone(), Pool { heartbeat_at: now, queues, host: beat.host.clone() });
+        let (host, workers) = (beat.host.clone(), beat.worker_ids.clone());
+        self.pools.insert(beat.pool.clone(), Pool { heartbeat_at: now, queues, host, workers });
         let claims = self.queues.values().filter_map(|queue| queue.claims.get(&beat.pool));
         BeatReply {
             registered: true,

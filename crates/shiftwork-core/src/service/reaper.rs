@@ -22,7 +22,7 @@ use crate::clock;
 use crate::error::Error;
 use crate::job::{JobName, PoolId, RawJob};
 use crate::pool::Shared;
-use crate::store::{Held, Look, Looked, QueueAudit, Recover, Recovery, Store, Witness};
+use crate::store::{Held, Look, Looked, Observation, QueueAudit, Recover, Recovery, Store, Witness};
 
 /// How long a heartbeat has to stand still, as in the Go library: two beats.
 const SILENT_FOR: Duration = Duration::from_secs(10);
@@ -130,7 +130,10 @@ impl Reaper {
                 queues.extend(self.shared.registry.queues().iter().cloned());
                 let queues = queues.into_iter().collect();
                 match self.recover(&silent.pool, &silent.host, silent.witness, queues, now).await {
-                    Ok(Some(reaped)) => self.report.dead_pools.push(reaped),
+                    Ok(Some(reaped)) => {
+                        self.report.dead_pools.push(reaped);
+                        self.clear_workers(silent.workers).await;
+                    }
                     Ok(None) => {}
                     Err(error) => self.failed(format!("pool {}", &*silent.pool), &error),
                 }
@@ -186,6 +189,16 @@ impl Reaper {
                 return Err(Error::rejected(format!("the dead pool {} can't be removed", &**pool), reason));
             }
             self.store().reaper_lock(&self.token, Some(LOCK_HOLD)).await?;
+        }
+    }
+
+    /// What workers of a dead pool are shown to run, they do not run any more.
+    async fn clear_workers(&self, workers: Vec<String>) {
+        let idle: Vec<_> = workers.into_iter().map(|worker| Observation { worker, job: None }).collect();
+        for slice in idle.chunks(SLICE) {
+            if let Err(error) = self.store().observe(slice).await {
+                tracing::debug!(target: "shiftwork", %error, "what a dead pool ran stays shown until it expires");
+            }
         }
     }
 

@@ -75,6 +75,8 @@ pub struct SilentPool {
     pub queues: Vec<JobName>,
     /// The machine that it ran on, if it has said.
     pub host: String,
+    /// The ids of its workers, as far as it has said.
+    pub workers: Vec<String>,
     /// Since when it has been silent, in seconds since the epoch.
     pub since: i64,
 }
