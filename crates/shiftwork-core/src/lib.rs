@@ -7,6 +7,7 @@
 //! - [`store`]: the [`Store`](store::Store) trait, one verb per atomic transition;
 //! - [`memory`]: a store inside the process: the reference model, and the store for tests;
 //! - `client`, the enqueuer; `pool`, which runs jobs; `service`, what moves records beside them;
+//! - [`cron`]: schedules, as the Go library reads them;
 //! - [`clock`]: the only module that reads time;
 //! - [`error`]: the one error type.
 
@@ -14,6 +15,7 @@ mod client;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod cron;
 pub mod error;
 pub mod job;
 pub mod memory;

@@ -4,8 +4,8 @@ use shiftwork_core::store::Store;
 
 pub use shiftwork_core::{
     BoxError, BoxFuture, Client, Context, DEFAULT_MAX_PAYLOAD, Drained, Enqueue, Error, HandlerOutput,
-    HandlerResult, Job, JobOptions, MAX_PRIORITY, MemoryStore, Middleware, Next, Outcome, Receipt, Result,
-    RunningPool, Tally, WorkerPool,
+    HandlerResult, Job, JobOptions, MAX_PRIORITY, MemoryStore, Middleware, Next, Outcome, ReapReport,
+    ReapedPool, Receipt, Result, RunningPool, Tally, WorkerPool,
 };
 pub use shiftwork_core::{clock, job, memory, store};
 

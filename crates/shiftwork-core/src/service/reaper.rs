@@ -224,7 +224,7 @@ impl Reaper {
     async fn audit(&mut self, now: Timestamp) -> Result<(), Error> {
         let audits = self.store().audit(&self.shared.registry.queues()).await?.value;
         self.reap_unknown(&audits, now).await?;
-        for audit in audits.iter().filter(|audit| !audit.is_sound()) {
+        for audit in audits.iter().filter(|audit| !audit.is_sound() || audit.has_residue()) {
             match self.store().repair(audit).await {
                 Ok(reply) if reply.value => {
                     tracing::warn!(

@@ -165,6 +165,11 @@ pub struct PoolAudit {
 }
 
 impl QueueAudit {
+    /// Whether it still names pools that are gone and had nothing in progress. That is no fault, only untidy.
+    pub fn has_residue(&self) -> bool {
+        self.pools.iter().any(|pool| !pool.registered && pool.held == 0)
+    }
+
     /// Whether the bookkeeping says what is.
     pub fn is_sound(&self) -> bool {
         let held: usize = self.pools.iter().map(|pool| pool.held).sum();
