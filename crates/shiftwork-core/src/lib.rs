@@ -27,10 +27,10 @@ pub use client::{Client, DEFAULT_MAX_PAYLOAD, Enqueue, Receipt};
 pub use error::{BoxError, Error};
 pub use memory::MemoryStore;
 pub use pool::{
-    BoxFuture, Context, Drained, HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY, Middleware,
-    Next, Outcome, RunningPool, Tally, WorkerPool,
+    BoxFuture, CatchUp, Context, Drained, HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY,
+    Middleware, Next, Outcome, PeriodicOptions, RunningPool, Tally, WorkerPool,
 };
-pub use service::{ReapReport, ReapedPool};
+pub use service::{PeriodicStats, ReapReport, ReapedPool, SkippedTick};
 
 /// The result of most things here. The error defaults to a boxed one, so that `?` works on any error in a handler
 /// and in `main`.

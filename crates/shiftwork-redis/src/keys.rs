@@ -99,6 +99,21 @@ impl Keys {
         self.key("reaper:audited")
     }
 
+    /// Ours: that a tick of a periodic job was put in. `id` is that of its job, which begins with `periodic:`.
+    pub(crate) fn tick(&self, id: &str) -> String {
+        self.key(id)
+    }
+
+    /// Ours: that a tick was picked up by a worker.
+    pub(crate) fn picked_up(&self, id: &str) -> String {
+        self.key(&format!("periodic_done:{}", id.strip_prefix("periodic:").unwrap_or(id)))
+    }
+
+    /// Ours: the latest tick that was put in of a schedule, which is a name and a spec.
+    pub(crate) fn last_tick(&self, schedule: &str) -> String {
+        self.key(&format!("periodic_last:{schedule}"))
+    }
+
     /// Ours: which workers died with a job.
     pub(crate) fn crashes(&self, id: &str) -> String {
         self.key(&format!("crashes:{id}"))

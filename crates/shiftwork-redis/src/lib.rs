@@ -13,6 +13,7 @@ mod due;
 mod errors;
 mod exchange;
 mod keys;
+mod periodic;
 mod pools;
 mod push;
 mod recovery;

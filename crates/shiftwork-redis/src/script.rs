@@ -36,6 +36,7 @@ scripts! {
     PROMOTE = "scripts/promote.lua" => promote_hash;
     BEAT = "scripts/beat.lua" => beat_hash;
     LEAVE = "scripts/leave.lua" => leave_hash;
+    TICK = "scripts/tick.lua" => tick_hash;
     OBSERVE = "scripts/observe.lua" => observe_hash;
     LOOK = "scripts/look.lua" => look_hash;
     SEEN = "scripts/seen.lua" => seen_hash;

@@ -7,14 +7,14 @@ use shiftwork_core::Error;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
     Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
-    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, WaitFor,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, WaitFor,
 };
 
 use crate::connect::RedisStoreBuilder;
 use crate::connection::Connection;
 use crate::keys::Keys;
 use crate::reply::ClockOffset;
-use crate::{audit, claims, due, exchange, pools, push, recovery, wait};
+use crate::{audit, claims, due, exchange, periodic, pools, push, recovery, wait};
 
 /// Jobs on Redis or Valkey, in the layout of the Go library gocraft/work. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -112,6 +112,18 @@ impl Store for RedisStore {
 
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
         Box::pin(claims::backlog(&self.inner, queues))
+    }
+
+    fn tick<'a>(&'a self, ticks: &'a [Tick]) -> StoreFuture<'a, Vec<bool>> {
+        Box::pin(periodic::tick(&self.inner, ticks))
+    }
+
+    fn last_ticks<'a>(&'a self, schedules: &'a [String]) -> StoreFuture<'a, Vec<Option<i64>>> {
+        Box::pin(periodic::last_ticks(&self.inner, schedules))
+    }
+
+    fn watch<'a>(&'a self, done: &'a [String], asked: &'a [String]) -> StoreFuture<'a, Vec<bool>> {
+        Box::pin(periodic::watch(&self.inner, done, asked))
     }
 
     fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()> {

@@ -132,3 +132,20 @@ CREATE TABLE unknown_pool (
     since     INTEGER NOT NULL,
     PRIMARY KEY (namespace, pool)
 ) STRICT, WITHOUT ROWID;
+
+-- Ticks of periodic jobs, by the id of their job: until when it is remembered that they were put in, and picked up.
+CREATE TABLE tick (
+    namespace       INTEGER NOT NULL,
+    id              TEXT NOT NULL,
+    put_in_until    INTEGER NOT NULL DEFAULT 0,
+    picked_up_until INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+-- The latest tick that was ever put in, by name and spec.
+CREATE TABLE schedule (
+    namespace INTEGER NOT NULL,
+    key       TEXT NOT NULL,
+    last_tick INTEGER NOT NULL,
+    PRIMARY KEY (namespace, key)
+) STRICT, WITHOUT ROWID;

@@ -14,6 +14,7 @@ mod errors;
 mod jobs;
 mod migrations;
 mod open;
+mod periodic;
 mod place;
 mod queues;
 mod reader;

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
     Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
-    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Timed, WaitFor,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, Timed, WaitFor,
 };
 use shiftwork_core::{Error, clock};
 
@@ -17,7 +17,7 @@ use crate::changes::Changed;
 use crate::database::Database;
 use crate::errors::SqlResult;
 use crate::transaction::Transaction;
-use crate::{Durability, due, recovery, verbs};
+use crate::{Durability, due, periodic, recovery, verbs};
 
 /// Jobs pushed in one transaction. A larger push is cut into several: others get their turn in between.
 const PUSH_SLICE: usize = 5_000;
@@ -274,6 +274,27 @@ impl Store for SqliteStore {
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
         let queues = queues.to_vec();
         Box::pin(self.read(move |transaction, namespace| verbs::backlog(transaction, namespace, &queues)))
+    }
+
+    fn tick<'a>(&'a self, ticks: &'a [Tick]) -> StoreFuture<'a, Vec<bool>> {
+        let ticks = ticks.to_vec();
+        Box::pin(
+            self.write(true, move |transaction, namespace| periodic::tick(transaction, namespace, &ticks)),
+        )
+    }
+
+    fn last_ticks<'a>(&'a self, schedules: &'a [String]) -> StoreFuture<'a, Vec<Option<i64>>> {
+        let schedules = schedules.to_vec();
+        Box::pin(
+            self.read(move |transaction, namespace| periodic::last_ticks(transaction, namespace, &schedules)),
+        )
+    }
+
+    fn watch<'a>(&'a self, done: &'a [String], asked: &'a [String]) -> StoreFuture<'a, Vec<bool>> {
+        let (done, asked) = (done.to_vec(), asked.to_vec());
+        Box::pin(self.write(false, move |transaction, namespace| {
+            periodic::watch(transaction, namespace, &done, &asked)
+        }))
     }
 
     fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()> {

@@ -7,6 +7,7 @@
 pub mod beat;
 pub mod exchange;
 pub mod model;
+pub mod periodic;
 pub mod promote;
 pub mod push;
 pub mod recovery;
@@ -92,6 +93,8 @@ macro_rules! conformance_tests {
             promote::two_promoters_move_each_job_once promote::promoted_jobs_come_due_with_time
             beat::a_pool_registers_and_stays beat::a_removed_pool_is_told_and_nothing_is_written
             beat::limits_are_set_once_and_restored beat::leaving_keeps_claims_accounted_for
+            periodic::a_tick_is_put_in_once periodic::ticks_of_the_past_are_not_put_in_unless_they_may_be_late
+            periodic::the_last_tick_of_a_schedule_is_remembered periodic::ticks_that_were_picked_up_are_known_to_all
             recovery::only_one_looks_at_a_time recovery::the_reply_to_a_beat_asks_for_a_look
             recovery::a_pool_that_falls_silent_is_found recovery::after_a_gap_everybody_may_show_that_he_lives
             recovery::jobs_of_a_dead_pool_go_to_the_head_in_their_old_order

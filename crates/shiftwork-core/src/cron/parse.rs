@@ -30,7 +30,9 @@ fn zone(name: &str, default_zone: &TimeZone) -> Result<TimeZone, String> {
         "Local" => return Ok(default_zone.clone()),
         _ => {}
     }
-    TimeZone::get(name).map_err(|_| format!("there is no time zone {name:?}; write one such as Europe/Paris"))
+    // In the exact spelling, as Go wants it.
+    let zone = TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name));
+    zone.ok_or_else(|| format!("there is no time zone {name:?}; write one such as Europe/Paris"))
 }
 
 fn descriptor(name: &str) -> Result<Rule, String> {

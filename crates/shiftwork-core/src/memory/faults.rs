@@ -26,6 +26,25 @@ pub enum Verb {
     NoteUnknown,
     Repair,
     ReaperLock,
+    Tick,
+    LastTicks,
+    Watch,
+}
+
+impl Verb {
+    /// Whether it may change something that somebody waits for: work, or an earlier due time.
+    pub(super) fn makes_work(self) -> bool {
+        matches!(
+            self,
+            Self::Push
+                | Self::Exchange
+                | Self::Release
+                | Self::Promote
+                | Self::Beat
+                | Self::Recover
+                | Self::Tick
+        )
+    }
 }
 
 /// How a call fails.

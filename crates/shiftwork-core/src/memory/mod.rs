@@ -5,6 +5,7 @@
 //! fail ([`Fault`]), before or after they took effect.
 
 mod faults;
+mod periodic;
 mod recovery;
 mod snapshot;
 mod state;
@@ -23,7 +24,7 @@ use crate::error::Error;
 use crate::job::{JobName, PoolId};
 use crate::store::{
     Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
-    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Timed, WaitFor,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, Timed, WaitFor,
 };
 use faults::Faults;
 use state::State;
@@ -168,7 +169,10 @@ impl MemoryStore {
                 return Err(error);
             }
             let now = self.now();
-            let value = self.change(|state| act(state, now.as_second()));
+            let value = act(&mut lock(&self.shared.state), now.as_second());
+            if verb.makes_work() {
+                self.changed();
+            }
             match fault.and_then(|fault| fault.after(verb)) {
                 Some(error) => Err(error),
                 None => Ok(Timed { now, value }),
@@ -223,6 +227,18 @@ impl Store for MemoryStore {
 
     fn backlog<'a>(&'a self, queues: &'a [JobName]) -> StoreFuture<'a, Backlog> {
         self.verb(Verb::Backlog, |state, _| state.backlog(queues))
+    }
+
+    fn tick<'a>(&'a self, ticks: &'a [Tick]) -> StoreFuture<'a, Vec<bool>> {
+        self.verb(Verb::Tick, |state, now| ticks.iter().map(|tick| state.tick(tick, now)).collect())
+    }
+
+    fn last_ticks<'a>(&'a self, schedules: &'a [String]) -> StoreFuture<'a, Vec<Option<i64>>> {
+        self.verb(Verb::LastTicks, |state, _| state.last_ticks(schedules))
+    }
+
+    fn watch<'a>(&'a self, done: &'a [String], asked: &'a [String]) -> StoreFuture<'a, Vec<bool>> {
+        self.verb(Verb::Watch, |state, now| state.watch(done, asked, now))
     }
 
     fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()> {

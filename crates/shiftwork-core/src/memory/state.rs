@@ -32,6 +32,12 @@ pub(super) struct State {
     /// Since when pools that hold something are not registered.
     pub(super) unknown: BTreeMap<PoolId, i64>,
     pub(super) looks: Looks,
+    /// Ticks that were put in, and until when that is remembered.
+    pub(super) ticks: BTreeMap<String, i64>,
+    /// The latest tick of each schedule.
+    pub(super) last_ticks: BTreeMap<String, i64>,
+    /// Ticks that were picked up, and until when that is remembered.
+    pub(super) picked_up: BTreeMap<String, i64>,
     /// Who holds the reaper's lock, and until when.
     pub(super) reaper_lock: Option<(String, i64)>,
 }

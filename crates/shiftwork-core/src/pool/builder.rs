@@ -6,19 +6,23 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use super::context::{Context, TypeMap};
 use super::handler::{Blocking, Handler, Job, Raw, Typed};
 use super::middleware::Middleware;
 use super::options::JobOptions;
 use super::outcome::HandlerOutput;
+use super::periodic::{Periodic, PeriodicOptions};
 use super::registry::Registry;
 use super::running::{Drained, RunningPool};
-use super::shared::Shared;
+use super::shared::{ServiceOptions, Shared};
 use super::tally::Tally;
 use crate::client::Client;
+use crate::cron::Schedule;
 use crate::error::Error;
 use crate::job::{RawJob, WorkerId};
-use crate::service::{ReapReport, ReaperOptions};
+use crate::service::{ReapReport, ReaperOptions, SkipHook, SkippedTick};
 
 /// The number of slots of a pool that does not say.
 const DEFAULT_CONCURRENCY: usize = 10;
@@ -54,6 +58,10 @@ pub struct WorkerPool {
     concurrency: usize,
     shutdown_timeout: Duration,
     reaper: ReaperOptions,
+    /// Specs, names and options of periodic jobs.
+    periodics: Vec<(String, String, PeriodicOptions)>,
+    zone: TimeZone,
+    skip_hook: Option<SkipHook>,
     mistake: Option<Error>,
 }
 
@@ -78,6 +86,9 @@ impl WorkerPool {
             concurrency: DEFAULT_CONCURRENCY,
             shutdown_timeout: DEFAULT_SHUTDOWN_TIMEOUT,
             reaper: ReaperOptions::default(),
+            periodics: Vec::new(),
+            zone: TimeZone::UTC,
+            skip_hook: None,
             mistake: None,
         }
     }
@@ -173,6 +184,39 @@ impl WorkerPool {
         self
     }
 
+    /// Enqueues a job without args at each tick of a schedule, once over all pools that say so, in Go and Rust. A name may have
+    /// several schedules. See [`cron`](crate::cron) for how they are written.
+    ///
+    /// A tick that no worker has started when the next one is due is dropped.
+    pub fn periodic(self, spec: impl Into<String>, name: impl Into<String>) -> Self {
+        self.periodic_with(spec, name, PeriodicOptions::default())
+    }
+
+    /// As [`WorkerPool::periodic`], with options.
+    pub fn periodic_with(
+        mut self,
+        spec: impl Into<String>,
+        name: impl Into<String>,
+        options: PeriodicOptions,
+    ) -> Self {
+        self.periodics.push((spec.into(), name.into(), options));
+        self
+    }
+
+    /// The time zone of schedules that name none (default: UTC). All pools of a fleet must have the same. Pools of Go go by the
+    /// local time of their process; beside such ones set the zone that they run in.
+    pub fn time_zone(mut self, zone: TimeZone) -> Self {
+        self.zone = zone;
+        self
+    }
+
+    /// Calls `hook` for each tick of this pool's periodic jobs that no worker of any pool has started in time
+    /// ([`PeriodicOptions::pickup_timeout`]).
+    pub fn on_skipped_tick(mut self, hook: impl Fn(&SkippedTick) + Send + Sync + 'static) -> Self {
+        self.skip_hook = Some(Arc::new(hook));
+        self
+    }
+
     /// Runs until the process gets SIGTERM or SIGINT (ctrl-c), then stops as [`RunningPool::stop`] does. A second signal
     /// cuts the waiting short.
     ///
@@ -230,7 +274,18 @@ impl WorkerPool {
         }
         let workers: Vec<WorkerId> = (0..self.concurrency).map(|_| WorkerId::random()).collect();
         let names = workers.iter().map(|worker| Arc::from(&**worker)).collect();
-        let shared = Shared::new(self.client, self.registry, self.middleware, self.state, names, self.reaper);
+        let mut periodics: Vec<Periodic> = Vec::new();
+        for (spec, name, options) in self.periodics {
+            let periodic = Periodic::new(&name, Schedule::parse(&spec, &self.zone)?, options)?;
+            if periodics.iter().any(|other| other.key == periodic.key) {
+                return Err(Error::config(format!(
+                    "the periodic job {name:?} has the schedule {spec:?} twice; leave one out"
+                )));
+            }
+            periodics.push(periodic);
+        }
+        let services = ServiceOptions { reaper: self.reaper, periodics, skip_hook: self.skip_hook };
+        let shared = Shared::new(self.client, self.registry, self.middleware, self.state, names, services);
         RunningPool::start(Arc::new(shared), &workers, self.shutdown_timeout).await
     }
 

@@ -22,6 +22,8 @@ pub(in crate::pool) enum Intake {
     Run(Ready),
     /// A unique job's first start: its key has to be freed before it runs.
     RunAfter(Ready, Start),
+    /// A periodic job whose next tick is due: not to be run any more.
+    Expired(Finish),
     /// Not to be run.
     Finish(Finish),
 }
@@ -58,7 +60,7 @@ pub(in crate::pool) fn take_in(claim: Claim, registry: &Registry, now: Timestamp
             target: "shiftwork", job = job.name(), id = job.id(), expires_at = job.expires_at(),
             "a periodic job was not started before its next tick; dropped"
         );
-        return Intake::Finish(Finish { claim, to: Destination::Gone });
+        return Intake::Expired(Finish { claim, to: Destination::Gone });
     }
     let first_start = job.is_unique() && job.fails() == 0;
     let ready = Ready { claim, job, job_type };

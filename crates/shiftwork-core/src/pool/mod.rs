@@ -18,6 +18,7 @@ mod link;
 mod middleware;
 mod options;
 mod outcome;
+mod periodic;
 mod policy;
 mod reconcile;
 mod registry;
@@ -32,8 +33,10 @@ pub use handler::{BoxFuture, Job};
 pub use middleware::{Middleware, Next};
 pub use options::{JobOptions, MAX_PRIORITY};
 pub use outcome::{HandlerOutput, HandlerResult, Outcome};
+pub use periodic::{CatchUp, PeriodicOptions};
 pub use running::{Drained, RunningPool};
 pub use tally::Tally;
 
 pub(crate) use link::{Link, Outage};
+pub(crate) use periodic::Periodic;
 pub(crate) use shared::Shared;

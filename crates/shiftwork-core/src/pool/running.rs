@@ -19,7 +19,9 @@ use super::shared::Shared;
 use super::tally::Tally;
 use crate::error::Error;
 use crate::job::{PoolId, WorkerId};
-use crate::service::{Heartbeat, Observer, Reaper, Scheduler, Service, run_service};
+use crate::service::{
+    Heartbeat, Observer, PeriodicEnqueuer, PeriodicStats, Reaper, Scheduler, Service, Watchdog, run_service,
+};
 use crate::store::Backlog;
 
 /// How long jobs may go on after their tokens have fired.
@@ -77,11 +79,16 @@ impl RunningPool {
         let (phase, phases) = watch::channel(Phase::Working);
         let dispatcher = Dispatcher::new(shared.clone(), workers, heartbeat.membership(), phases);
         let stop_services = CancellationToken::new();
-        let services = vec![
+        let mut services = vec![
             spawn(Scheduler::new(shared.clone()), &shared, &stop_services),
             spawn(Reaper::new(shared.clone(), heartbeat.membership()), &shared, &stop_services),
             spawn(Observer::new(shared.clone()), &shared, &stop_services),
+            // Also without schedules of its own: other pools want to know what is picked up here.
+            spawn(Watchdog::new(shared.clone()), &shared, &stop_services),
         ];
+        if !shared.periodics.is_empty() {
+            services.push(spawn(PeriodicEnqueuer::new(shared.clone()), &shared, &stop_services));
+        }
         tracing::info!(
             target: "shiftwork", pool = &*heartbeat.pool(), concurrency = workers.len(), store = shared.store().describe(),
             "the worker pool has started"
@@ -100,6 +107,11 @@ impl RunningPool {
     /// The id under which the pool is registered now. It changes if a reaper removes the pool and it comes back.
     pub fn id(&self) -> PoolId {
         self.heartbeat.pool()
+    }
+
+    /// What became of the ticks of this pool's periodic jobs since it started, whichever pool ran them.
+    pub fn periodic_stats(&self) -> Vec<PeriodicStats> {
+        self.shared.ticks.stats()
     }
 
     /// Claims no more jobs; what runs goes on. [`RunningPool::stop`] ends it.

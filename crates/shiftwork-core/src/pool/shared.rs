@@ -10,11 +10,19 @@ use super::board::Board;
 use super::context::TypeMap;
 use super::link::Outage;
 use super::middleware::Middleware;
+use super::periodic::Periodic;
 use super::registry::Registry;
 use crate::client::Client;
 use crate::clock::StoreClock;
-use crate::service::ReaperOptions;
+use crate::service::{ReaperOptions, SkipHook, Ticks};
 use crate::store::Store;
+
+/// What the services of a pool are to do.
+pub(crate) struct ServiceOptions {
+    pub(crate) reaper: ReaperOptions,
+    pub(crate) periodics: Vec<Periodic>,
+    pub(crate) skip_hook: Option<SkipHook>,
+}
 
 pub(crate) struct Shared {
     pub(crate) client: Client,
@@ -26,6 +34,10 @@ pub(crate) struct Shared {
     /// What the workers run.
     pub(crate) board: Arc<Board>,
     pub(crate) reaper: ReaperOptions,
+    pub(crate) periodics: Arc<[Periodic]>,
+    pub(crate) skip_hook: Option<SkipHook>,
+    /// What became of the ticks of periodic jobs.
+    pub(crate) ticks: Ticks,
     /// Nobody has looked for silent pools for a while: it is this pool's turn.
     pub(crate) look_asked: Notify,
     /// How many claims the pool has by the store's count, as of the last heartbeat.
@@ -42,7 +54,7 @@ impl Shared {
         middleware: Vec<Arc<dyn Middleware>>,
         state: TypeMap,
         workers: Vec<Arc<str>>,
-        reaper: ReaperOptions,
+        services: ServiceOptions,
     ) -> Self {
         Self {
             client,
@@ -51,7 +63,10 @@ impl Shared {
             state,
             blocking: BlockingThreads::new(workers.len()),
             board: Arc::new(Board::new(workers)),
-            reaper,
+            reaper: services.reaper,
+            periodics: services.periodics.into(),
+            skip_hook: services.skip_hook,
+            ticks: Ticks::default(),
             look_asked: Notify::new(),
             held: watch::Sender::new(0),
             never: Notify::new(),

@@ -16,8 +16,10 @@ pub struct Tally {
     pub dropped: usize,
     /// Jobs that went to the dead set after running here.
     pub dead: usize,
-    /// Claims that were not run: malformed, in the wrong queue, or expired.
+    /// Claims that were not run: malformed, or in the wrong queue.
     pub refused: usize,
+    /// Periodic jobs that were dropped, since nobody had started them when their next tick was due.
+    pub expired: usize,
     /// Jobs given back to their queues unfinished.
     pub released: usize,
     /// Jobs that ended here after their claim had been taken away.

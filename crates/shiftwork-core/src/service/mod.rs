@@ -5,8 +5,10 @@
 
 mod heartbeat;
 mod observer;
+mod periodic;
 mod reaper;
 mod scheduler;
+mod watchdog;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use heartbeat::Heartbeat;
 pub(crate) use observer::Observer;
+pub(crate) use periodic::PeriodicEnqueuer;
 pub use reaper::{ReapReport, ReapedPool};
 pub(crate) use reaper::{Reaper, ReaperOptions};
 pub(crate) use scheduler::Scheduler;
+pub use watchdog::{PeriodicStats, SkippedTick};
+pub(crate) use watchdog::{SkipHook, Ticks, Watchdog};
 
 use crate::error::Error;
 use crate::pool::{BoxFuture, Link, Outage, Shared};

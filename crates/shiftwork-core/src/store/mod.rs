@@ -15,6 +15,7 @@
 //!
 //! The conformance suite (feature `conformance`) is this contract as tests. A store passes all of it or does not ship.
 
+mod periodic;
 mod promotion;
 mod recovery;
 mod shares;
@@ -26,6 +27,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use periodic::*;
 pub use promotion::{Promotion, promotion};
 pub use recovery::*;
 pub use shares::{Available, allot};
@@ -100,6 +102,17 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// A pool's claims as the store sees them, for comparison with what the pool runs.
     fn own_claims<'a>(&'a self, pool: &'a PoolId, queues: &'a [JobName]) -> StoreFuture<'a, Vec<Claim>>;
+
+    /// Puts ticks of periodic jobs into the scheduled set, each once: whichever pool computes it, and never again after it
+    /// ran. Returns for each whether it was new.
+    fn tick<'a>(&'a self, ticks: &'a [Tick]) -> StoreFuture<'a, Vec<bool>>;
+
+    /// The latest tick that was ever put in for each of these schedules.
+    fn last_ticks<'a>(&'a self, schedules: &'a [String]) -> StoreFuture<'a, Vec<Option<i64>>>;
+
+    /// Notes that the ticks with the ids `done` were picked up by a worker, and says of those in `asked` whether they were,
+    /// by whomever.
+    fn watch<'a>(&'a self, done: &'a [String], asked: &'a [String]) -> StoreFuture<'a, Vec<bool>>;
 
     /// Writes what workers run, for people to see: any number in one call. A record lives a day if nobody renews it.
     fn observe<'a>(&'a self, observations: &'a [Observation]) -> StoreFuture<'a, ()>;

@@ -10,6 +10,7 @@ mod faults;
 mod handlers;
 mod observation;
 mod outcomes;
+mod periodic;
 mod reaper;
 mod sharing;
 mod stopping;

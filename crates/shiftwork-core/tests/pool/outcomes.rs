@@ -228,7 +228,7 @@ async fn a10_a57_an_expired_tick_is_dropped_at_its_first_delivery_only() {
     });
     let tally = drain(pool).await.tally;
     assert_eq!(log.lines(), ["on time", "again"]);
-    assert_eq!((tally.done, tally.refused), (2, 1));
+    assert_eq!((tally.done, tally.expired), (2, 1));
     assert_eq!(store.snapshot().jobs(), 0);
 }
 

@@ -144,6 +144,7 @@ fn snapshot(dump: BTreeMap<String, Value>) -> Snapshot {
             }
             (key, Value::Hash(_)) if key.starts_with("worker_pools:") => {}
             ("beats", Value::SortedSet(_)) => {}
+            (key, _) if key.starts_with("periodic") => {}
             (key, _) if key.starts_with("reaper:") || key == "reaper_lock" => {}
             (key, Value::List(records)) if key.starts_with("crashes:") => {
                 let records = records.iter().map(|record| text(record)).collect();

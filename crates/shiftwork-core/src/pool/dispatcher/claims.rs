@@ -30,6 +30,10 @@ impl Dispatcher {
                     unique.push(ready);
                     starts.push(start);
                 }
+                Intake::Expired(finish) => {
+                    self.tally.expired += 1;
+                    self.completer.add(finish);
+                }
                 Intake::Finish(finish) => {
                     self.tally.refused += 1;
                     self.completer.add(finish);
@@ -97,6 +101,9 @@ impl Dispatcher {
             return;
         }
         let token = CancellationToken::new();
+        if ready.job.id().starts_with("periodic:") {
+            self.shared.ticks.started(ready.job.id());
+        }
         let check_in = self.shared.board.fill(slot, &ready.job, now);
         let attempt = Attempt {
             job: ready.job,
