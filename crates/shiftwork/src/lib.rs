@@ -3,11 +3,12 @@
 use shiftwork_core::store::Store;
 
 pub use shiftwork_core::{
-    BoxError, BoxFuture, Client, Context, DEFAULT_MAX_PAYLOAD, Drained, Enqueue, Error, HandlerOutput,
-    HandlerResult, Job, JobOptions, MAX_PRIORITY, MemoryStore, Middleware, Next, Outcome, ReapReport,
-    ReapedPool, Receipt, Result, RunningPool, Tally, WorkerPool,
+    BoxError, BoxFuture, CatchUp, Client, Context, DEFAULT_MAX_PAYLOAD, Drained, Enqueue, Error,
+    HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY, MemoryStore, Middleware, Next, Outcome,
+    PeriodicOptions, PeriodicStats, ReapReport, ReapedPool, Receipt, Result, RunningPool, SkippedTick, Tally,
+    WorkerPool,
 };
-pub use shiftwork_core::{clock, job, memory, store};
+pub use shiftwork_core::{clock, cron, job, memory, store};
 
 #[cfg(feature = "redis")]
 pub use shiftwork_redis::{RedisStore, RedisStoreBuilder};
@@ -17,8 +18,18 @@ pub use shiftwork_sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 /// How the guide's chapters are laid out: one module each, with text only.
 #[doc = include_str!("../docs/guide.md")]
 pub mod guide {
+    #[doc = include_str!("../docs/periodic.md")]
+    pub mod periodic {}
+
+    #[doc = include_str!("../docs/recovery.md")]
+    pub mod recovery {}
+
     #[doc = include_str!("../docs/redis.md")]
     pub mod redis {}
+
+    #[cfg(feature = "sqlite")]
+    #[doc = include_str!("../docs/sqlite.md")]
+    pub mod sqlite {}
 }
 
 /// The namespace that is used when none is given, as in the Go library's tools.

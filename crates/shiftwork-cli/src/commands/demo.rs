@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use shiftwork::job::RawJob;
 use shiftwork::{Client, Context, Enqueue, HandlerResult, Job, JobOptions, Next, WorkerPool};
 
 use super::stop_signal;
@@ -17,8 +18,8 @@ const JOBS_A_SECOND: u64 = 12;
 
 /// Watch a worker pool at work: no server, nothing to set up.
 ///
-/// Jobs of four kinds trickle in and are worked on: e-mails, of which some fail and are tried again, thumbnails that take their
-/// time, a report that is unique, and reminders that are put off. A line a second says what happens. Ctrl-c stops it: what runs
+/// Jobs of five kinds trickle in and are worked on: e-mails, of which some fail and are tried again, thumbnails that take their
+/// time and say how far they are, a report that is unique, reminders that are put off, and a clean-up every ten seconds. A line a second says what happens. Ctrl-c stops it: what runs
 /// is finished first, and what is left goes on next time. The jobs are in the embedded file in your data directory; with
 /// --store redis://… they are on that server.
 #[derive(Debug, Args)]
@@ -31,6 +32,8 @@ pub(crate) struct Demo {
     #[arg(long, env = "SHIFTWORK_CONCURRENCY", default_value_t = 8)]
     concurrency: usize,
 }
+
+const CLEAN_UP: &str = "clean_up";
 
 macro_rules! job {
     ($type:ident, $name:literal) => {
@@ -81,8 +84,12 @@ async fn email(job: Email, ctx: Context) -> Result<(), String> {
     if job.number.is_multiple_of(5) && ctx.attempt() == 1 { Err("mailbox busy".to_owned()) } else { Ok(()) }
 }
 
-async fn thumbnail(job: Thumbnail, _: Context) {
-    tokio::time::sleep(Duration::from_millis(200 + job.number % 7 * 150)).await;
+async fn thumbnail(job: Thumbnail, ctx: Context) {
+    let steps = 4 + job.number % 7 * 3;
+    for step in 0..steps {
+        ctx.progress(step, steps);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 async fn report(_: Report, _: Context) {
@@ -90,6 +97,10 @@ async fn report(_: Report, _: Context) {
 }
 
 async fn reminder(_: Reminder, _: Context) {}
+
+async fn clean_up(_: RawJob, _: Context) {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
 
 impl Demo {
     pub(crate) async fn run(self, store: &StoreOptions) -> anyhow::Result<ExitCode> {
@@ -104,6 +115,8 @@ impl Demo {
             .job_with(JobOptions::new().max_concurrency(3), thumbnail)
             .job(report)
             .job(reminder)
+            .raw(CLEAN_UP, JobOptions::new(), clean_up)
+            .periodic("*/10 * * * * *", CLEAN_UP)
             .start()
             .await?;
         println!(

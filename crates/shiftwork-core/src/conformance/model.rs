@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 
 use super::*;
 use crate::job::RawJob;
-use crate::store::{Beat, QueueLimit, Recover, Recovery, Start, Witness};
+use crate::store::{Beat, QueueLimit, Recover, Recovery, Start, Tick, Witness};
 
 const QUEUES: [&str; 3] = ["a", "b", "c"];
 const POOLS: [&str; 3] = ["p", "q", "r"];
@@ -33,6 +33,7 @@ enum Step {
     Limit { queue: usize, limit: Option<u32> },
     PlantMalformed { queue: Option<usize>, kind: usize },
     Advance { hours: i64 },
+    Tick { queue: usize, hours: i64, late: bool },
     Die { pool: usize, limit: usize, bury: bool },
 }
 
@@ -56,6 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (queue.clone(), prop::option::of(0..4u32)).prop_map(|(queue, limit)| Step::Limit { queue, limit }),
         1 => (prop::option::of(queue), 0..3usize).prop_map(|(queue, kind)| Step::PlantMalformed { queue, kind }),
         2 => (1..4i64).prop_map(|hours| Step::Advance { hours }),
+        2 => (0..QUEUES.len(), -2..4i64, any::<bool>())
+            .prop_map(|(queue, hours, late)| Step::Tick { queue, hours, late }),
         2 => (pool(), 1..4usize, prop::bool::weighted(0.2)).prop_map(|(pool, limit, bury)| Step::Die { pool, limit, bury }),
     ]
 }
@@ -205,6 +208,23 @@ impl<S: Subject> Run<S> {
                 self.model.plant(place, bytes).await;
             }
             Step::Die { pool, limit, bury } => self.die(*pool, *limit, *bury).await?,
+            Step::Tick { queue, hours, late } => {
+                let at = self.base + (self.hours + hours) * HOUR + HOUR / 2;
+                let name = QUEUES[*queue];
+                let tick = Tick {
+                    schedule: format!("{name}:spec"),
+                    at,
+                    queue: super::queue(name),
+                    job: job(name, &format!("tick-{at}")),
+                    late: *late,
+                    remember: Duration::from_secs(86_400),
+                };
+                let (ticks, keys) = ([tick.clone()], [tick.schedule]);
+                let replies = (store.tick(&ticks).await, model.tick(&ticks).await);
+                same("ticks", replies.0.expect("a tick").value, replies.1.expect("a tick").value)?;
+                let last = (store.last_ticks(&keys).await, model.last_ticks(&keys).await);
+                same("last ticks", last.0.expect("the last").value, last.1.expect("the last").value)?;
+            }
             Step::Advance { hours } => {
                 if self.hours + hours <= MOST_HOURS {
                     self.hours += hours;
