@@ -5,7 +5,7 @@ use xshell::{Shell, cmd};
 use crate::{test, tidy};
 
 /// Each builds alone, and none, too.
-const FEATURES: [&str; 4] = ["", "redis", "tls", "sqlite"];
+const FEATURES: [&str; 5] = ["", "redis", "tls", "sqlite", "health"];
 
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     cmd!(shell, "cargo fmt --all --check").run()?;

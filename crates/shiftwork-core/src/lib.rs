@@ -27,8 +27,8 @@ pub use client::{Client, DEFAULT_MAX_PAYLOAD, Enqueue, Receipt};
 pub use error::{BoxError, Error};
 pub use memory::MemoryStore;
 pub use pool::{
-    BoxFuture, CatchUp, Context, Drained, HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY,
-    Middleware, Next, Outcome, PeriodicOptions, RunningPool, Tally, WorkerPool,
+    BoxFuture, CatchUp, Context, Drained, HandlerOutput, HandlerResult, Health, HealthProbe, Job, JobOptions,
+    MAX_PRIORITY, Middleware, Next, Outcome, PeriodicOptions, RunningPool, Tally, WorkerPool,
 };
 pub use service::{PeriodicStats, ReapReport, ReapedPool, SkippedTick};
 

@@ -4,9 +4,9 @@ use shiftwork_core::store::Store;
 
 pub use shiftwork_core::{
     BoxError, BoxFuture, CatchUp, Client, Context, DEFAULT_MAX_PAYLOAD, Drained, Enqueue, Error,
-    HandlerOutput, HandlerResult, Job, JobOptions, MAX_PRIORITY, MemoryStore, Middleware, Next, Outcome,
-    PeriodicOptions, PeriodicStats, ReapReport, ReapedPool, Receipt, Result, RunningPool, SkippedTick, Tally,
-    WorkerPool,
+    HandlerOutput, HandlerResult, Health, HealthProbe, Job, JobOptions, MAX_PRIORITY, MemoryStore,
+    Middleware, Next, Outcome, PeriodicOptions, PeriodicStats, ReapReport, ReapedPool, Receipt, Result,
+    RunningPool, SkippedTick, Tally, WorkerPool,
 };
 pub use shiftwork_core::{clock, cron, job, memory, store};
 

@@ -48,6 +48,10 @@ pub(crate) struct Work {
     #[arg(long, value_name = "TIME", value_parser = delay, default_value = "25s")]
     shutdown_timeout: Duration,
 
+    /// Answer the probes of an orchestrator on this address: /healthz and /readyz
+    #[arg(long, value_name = "ADDRESS:PORT", env = "SHIFTWORK_HEALTH_ADDRESS")]
+    health_address: Option<std::net::SocketAddr>,
+
     /// Stop when the queues are empty
     #[arg(long)]
     drain: bool,
@@ -58,6 +62,9 @@ impl Work {
         let client = store.connect().await?;
         let mut pool =
             WorkerPool::new(client).concurrency(self.concurrency).shutdown_timeout(self.shutdown_timeout);
+        if let Some(address) = self.health_address {
+            pool = pool.health_address(address);
+        }
         for command in &self.commands {
             let (name, command) =
                 command.split_once('=').filter(|(_, command)| !command.trim().is_empty()).ok_or_else(

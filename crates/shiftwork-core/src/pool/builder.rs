@@ -62,6 +62,8 @@ pub struct WorkerPool {
     periodics: Vec<(String, String, PeriodicOptions)>,
     zone: TimeZone,
     skip_hook: Option<SkipHook>,
+    #[cfg(feature = "health")]
+    health_address: Option<std::net::SocketAddr>,
     mistake: Option<Error>,
 }
 
@@ -89,6 +91,8 @@ impl WorkerPool {
             periodics: Vec::new(),
             zone: TimeZone::UTC,
             skip_hook: None,
+            #[cfg(feature = "health")]
+            health_address: None,
             mistake: None,
         }
     }
@@ -217,6 +221,14 @@ impl WorkerPool {
         self
     }
 
+    /// Answers the probes of an orchestrator on this address while [`WorkerPool::run`] or any other way of running lasts:
+    /// `/healthz` (live) and `/readyz` (ready). See [`RunningPool::serve_health`].
+    #[cfg(feature = "health")]
+    pub fn health_address(mut self, address: std::net::SocketAddr) -> Self {
+        self.health_address = Some(address);
+        self
+    }
+
     /// Runs until the process gets SIGTERM or SIGINT (ctrl-c), then stops as [`RunningPool::stop`] does. A second signal
     /// cuts the waiting short.
     ///
@@ -286,7 +298,15 @@ impl WorkerPool {
         }
         let services = ServiceOptions { reaper: self.reaper, periodics, skip_hook: self.skip_hook };
         let shared = Shared::new(self.client, self.registry, self.middleware, self.state, names, services);
-        RunningPool::start(Arc::new(shared), &workers, self.shutdown_timeout).await
+        let pool = RunningPool::start(Arc::new(shared), &workers, self.shutdown_timeout).await?;
+        #[cfg(feature = "health")]
+        if let Some(address) = self.health_address
+            && let Err(error) = pool.serve_health(address)
+        {
+            pool.stop().await;
+            return Err(error);
+        }
+        Ok(pool)
     }
 
     fn add(mut self, name: &str, options: JobOptions, handler: Arc<dyn Handler>) -> Self {

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::{Dispatcher, Phase};
+use super::health::{Health, HealthProbe};
 use super::shared::Shared;
 use super::tally::Tally;
 use crate::error::Error;
@@ -37,7 +38,10 @@ pub struct RunningPool {
     dispatcher: JoinHandle<Tally>,
     services: Vec<JoinHandle<()>>,
     stop_services: CancellationToken,
+    /// Fires when the pool has stopped.
+    ended: CancellationToken,
     heartbeat: Heartbeat,
+    probe: HealthProbe,
     shutdown_timeout: Duration,
 }
 
@@ -93,12 +97,15 @@ impl RunningPool {
             target: "shiftwork", pool = &*heartbeat.pool(), concurrency = workers.len(), store = shared.store().describe(),
             "the worker pool has started"
         );
+        let probe = HealthProbe::new(shared.clone(), dispatcher.inbox(), phase.subscribe());
         Ok(Self {
             shared,
+            probe,
             phase,
             dispatcher: tokio::spawn(dispatcher.run()),
             services,
             stop_services,
+            ended: CancellationToken::new(),
             heartbeat,
             shutdown_timeout,
         })
@@ -112,6 +119,27 @@ impl RunningPool {
     /// What became of the ticks of this pool's periodic jobs since it started, whichever pool ran them.
     pub fn periodic_stats(&self) -> Vec<PeriodicStats> {
         self.shared.ticks.stats()
+    }
+
+    /// How the pool is.
+    pub async fn health(&self) -> Health {
+        self.probe.check().await
+    }
+
+    /// A handle that asks how the pool is, for wherever that is wanted.
+    pub fn health_probe(&self) -> HealthProbe {
+        self.probe.clone()
+    }
+
+    /// Answers the probes of an orchestrator, `/healthz` and `/readyz`, on a port of its own and from a thread of its own,
+    /// until the pool has stopped. Returns the address, which tells the port if 0 was asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_config`] if the address can't be listened on.
+    #[cfg(feature = "health")]
+    pub fn serve_health(&self, address: std::net::SocketAddr) -> Result<std::net::SocketAddr, Error> {
+        crate::service::serve_health(address, self.probe.clone(), self.ended.clone())
     }
 
     /// Claims no more jobs; what runs goes on. [`RunningPool::stop`] ends it.
@@ -209,6 +237,7 @@ impl RunningPool {
             tracing::debug!(target: "shiftwork", %error, "what the workers ran stays shown until it expires");
         }
         self.heartbeat.stop(&self.shared.registry.queues()).await;
+        self.ended.cancel();
         tracing::info!(target: "shiftwork", ?tally, "the worker pool has stopped");
         tally
     }

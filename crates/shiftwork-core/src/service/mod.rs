@@ -3,6 +3,8 @@
 //! A [`Service`] has a name and does one round at a time; [`run_service`] is the loop around it: errors, backoff and stopping
 //! are solved there once. The heartbeat is no such service: it has to live when all else is blocked, so it has a thread.
 
+#[cfg(feature = "health")]
+mod health_server;
 mod heartbeat;
 mod observer;
 mod periodic;
@@ -16,6 +18,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "health")]
+pub(crate) use health_server::serve as serve_health;
 pub(crate) use heartbeat::Heartbeat;
 pub(crate) use observer::Observer;
 pub(crate) use periodic::PeriodicEnqueuer;

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::completer::{Completer, Group};
 use super::intake::Ready;
@@ -63,7 +63,7 @@ pub(super) enum Phase {
 }
 
 /// What reaches the dispatcher.
-enum Event {
+pub(super) enum Event {
     Ended {
         slot: usize,
         fate: Fate,
@@ -79,6 +79,8 @@ enum Event {
         pool: PoolId,
         ready: Vec<Ready>,
     },
+    /// Somebody wants to know whether the dispatcher reacts.
+    Ping(oneshot::Sender<()>),
     /// The store may have work.
     Woken(Result<(), Error>),
     /// Claims were given back.
@@ -163,6 +165,11 @@ impl Dispatcher {
         }
     }
 
+    /// Where a probe asks whether it reacts.
+    pub(super) fn inbox(&self) -> mpsc::UnboundedSender<Event> {
+        self.events.clone()
+    }
+
     /// Runs until the pool has gone quiet and nothing is left to finish.
     pub(super) async fn run(mut self) -> Tally {
         let mut events = Vec::new();
@@ -211,6 +218,7 @@ impl Dispatcher {
                     self.exchanged(request, group, sent, result)
                 }
                 Event::Started { pool, ready } => self.started(&pool, ready),
+                Event::Ping(reply) => drop(reply.send(())),
                 Event::Woken(result) => self.woken(result),
                 Event::Released => self.releasing -= 1,
                 Event::OwnClaims { pool, sent, result } => self.reconcile(&pool, sent, result),
