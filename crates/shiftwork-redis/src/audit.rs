@@ -76,7 +76,7 @@ async fn count(inner: &Inner, audits: &mut [QueueAudit]) -> Result<(), Error> {
         pool.held = held.and_then(|held| usize::try_from(held).ok()).unwrap_or(0);
         let beat = replies.next().and_then(Result::ok).and_then(|value| integer(&value).ok());
         // A beat without a registration: a pool of Go that starts, or one that was just taken for dead.
-        pool.registered |= beat.is_some_and(|beat| beat.saturating_add(60) > now);
+        pool.registered |= beat.is_some_and(|beat| beat.saturating_add(30) > now);
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) async fn look(inner: &Inner, look: &Look) -> Result<Timed<Looked>, Er
             command.arg(u64::try_from(look.audit_every.as_micros()).unwrap_or(u64::MAX)).arg(MAX_POOLS);
         })
         .await?;
-    let [seconds, micros, looked, pools, audit, old, others] = array_of(reply)?;
+    let [seconds, micros, looked, pools, audit, old, others, removed] = array_of(reply)?;
     let now = script_time(&seconds, &micros)?;
     let mut value = Looked {
         looked: integer(&looked)? == 1,
@@ -38,8 +38,8 @@ pub(crate) async fn look(inner: &Inner, look: &Look) -> Result<Timed<Looked>, Er
         audit: integer(&audit)? == 1,
         ..Looked::default()
     };
-    let (old, others) = (pool_ids(old)?, pool_ids(others)?);
-    let shown = heartbeats(inner, old.iter().chain(&others)).await?;
+    let (old, others, removed) = (pool_ids(old)?, pool_ids(others)?, pool_ids(removed)?);
+    let shown = heartbeats(inner, old.iter().chain(&others).chain(&removed)).await?;
     let since = seen(inner, &keys.seen(), &others, &shown).await?;
     let silence = i64::try_from(look.silent_for.as_secs()).unwrap_or(i64::MAX);
     for pool in &old {
@@ -54,6 +54,12 @@ pub(crate) async fn look(inner: &Inner, look: &Look) -> Result<Timed<Looked>, Er
         {
             value.silent.push(shows.silent(pool, since));
         }
+    }
+    for pool in &removed {
+        // A reaper of Go has removed it, and may have forgotten about jobs that it claimed in that moment (A21).
+        let shows = &shown[pool];
+        let silent = shows.silent(pool, shows.second().unwrap_or(0));
+        value.silent.push(SilentPool { witness: Witness::Unregistered, ..silent });
     }
     if !value.silent.is_empty() {
         value.known = known(inner).await?;

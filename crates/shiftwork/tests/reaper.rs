@@ -173,6 +173,19 @@ fn scenarios() -> Vec<Scenario> {
             (0, 1, 0),
         ),
         scenario(
+            "a21_a_job_claimed_while_a_reaper_of_go_removed_the_pool",
+            &[
+                "SADD P:known_jobs foo",
+                "ZADD P:beats 1600000000 2",
+                "RPUSH P:jobs:foo:2:inprogress job-1",
+                "SET P:jobs:foo:lock 0",
+            ],
+            &[1],
+            "0",
+            &[],
+            (1, 0, 0),
+        ),
+        scenario(
             "a18_residue_is_cleared_away_quietly",
             &["SADD P:known_jobs foo", "SET P:jobs:foo:lock 0", "HSET P:jobs:foo:lock_info 7 0 8 0"],
             &[],

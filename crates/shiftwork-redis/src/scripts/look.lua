@@ -3,7 +3,7 @@
 -- ARGV    1 microseconds to add to the server's clock, 2 microseconds in which nobody else may have looked, 3 seconds of
 --         silence, 4 seconds that are a gap, 5 microseconds between two audits, 6 the most pools of one kind
 -- Returns {seconds, microseconds, 1 if this call looked, number of pools, 1 if the audit is due, pools of Rust whose beats are
---         old, pools of others}
+--         old, pools of others, pools of Rust that are not registered any more}
 
 local call = redis.call
 local now = call('TIME')
@@ -11,7 +11,7 @@ local micros = tonumber(now[1]) * 1000000 + tonumber(now[2]) + tonumber(ARGV[1])
 local seconds = math.floor(micros / 1000000)
 local stamp = string.format('%d', micros)
 local reply = {
-  string.format('%d', seconds), string.format('%d', micros - seconds * 1000000), 0, call('SCARD', KEYS[1]), 0, {}, {},
+  string.format('%d', seconds), string.format('%d', micros - seconds * 1000000), 0, call('SCARD', KEYS[1]), 0, {}, {}, {},
 }
 
 -- A time in the future was written before the clock was set back.
@@ -39,13 +39,20 @@ if age(KEYS[6]) >= tonumber(ARGV[5]) then
   call('SET', KEYS[6], stamp, 'EX', '86400')
   reply[5] = 1
 end
--- Pools that a reaper of Go has removed are none of ours any more.
-for _, pool in ipairs(call('ZDIFF', '2', KEYS[2], KEYS[1])) do
-  call('ZREM', KEYS[2], pool)
+-- Two sorted sets or sets, without those of the second; not more than one call can deal with.
+local function difference(one, other)
+  local pools = call('ZDIFF', '2', one, other)
+  for index = #pools, tonumber(ARGV[6]) + 1, -1 do
+    pools[index] = nil
+  end
+  return pools
 end
-reply[7] = call('ZDIFF', '2', KEYS[1], KEYS[2])
-for index = #reply[7], tonumber(ARGV[6]) + 1, -1 do
-  reply[7][index] = nil
+reply[7] = difference(KEYS[1], KEYS[2])
+-- Those that a reaper of Go has removed. One that has beaten lately may not have been told yet, and may still claim.
+for _, pool in ipairs(difference(KEYS[2], KEYS[1])) do
+  if tonumber(call('ZSCORE', KEYS[2], pool)) + silence <= seconds then
+    reply[8][#reply[8] + 1] = pool
+  end
 end
 local quiet = tonumber(call('GET', KEYS[4]) or '')
 if not quiet or seconds >= quiet then
