@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) look_asked: Notify,
     /// How many claims the pool has by the store's count, as of the last heartbeat.
     pub(crate) held: watch::Sender<usize>,
+    /// This pool's scheduler has moved jobs to their queues: the dispatcher need not wait to be woken by the store.
+    pub(crate) promoted: Notify,
     /// For services that nothing in this process wakes.
     pub(crate) never: Notify,
     at_risk: AtomicBool,
@@ -69,6 +71,7 @@ impl Shared {
             ticks: Ticks::default(),
             look_asked: Notify::new(),
             held: watch::Sender::new(0),
+            promoted: Notify::new(),
             never: Notify::new(),
             outage: Outage::default(),
             at_risk: AtomicBool::new(false),

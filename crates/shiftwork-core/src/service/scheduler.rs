@@ -34,6 +34,9 @@ impl Service for Scheduler {
         let reply = self.shared.store().promote(SLICE).await?;
         self.shared.clock().observe(sent, reply.now);
         let promoted = reply.value;
+        if promoted.moved > 0 {
+            self.shared.promoted.notify_one();
+        }
         if promoted.buried > 0 {
             tracing::error!(
                 target: "shiftwork", count = promoted.buried,

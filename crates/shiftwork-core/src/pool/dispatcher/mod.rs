@@ -181,6 +181,7 @@ impl Dispatcher {
                 return self.tally;
             }
             let timer = self.next_timer();
+            let shared = self.shared.clone();
             tokio::select! {
                 biased;
                 // Not when the other end is gone: a pool whose handle was dropped runs on.
@@ -188,6 +189,7 @@ impl Dispatcher {
                 Ok(()) = self.membership.changed() => self.membership_changed(),
                 Ok(()) = self.held.changed() => self.compare_counts(),
                 _ = self.inbox.recv_many(&mut events, 1024) => self.gather(&mut events).await,
+                () = shared.promoted.notified() => self.idle_since = None,
                 () = sleep_until(timer) => {}
             }
         }
