@@ -31,7 +31,7 @@ pub(crate) const LOOK_PERIOD: Duration = Duration::from_secs(2);
 /// Two looks closer together than this are one too many.
 const LOOKED_JUST_NOW: Duration = Duration::from_millis(1500);
 /// Each pool's own timer, for each pool that there is.
-const LOOK_PERIOD_PER_POOL: Duration = Duration::from_millis(400);
+const LOOK_PERIOD_PER_POOL: Duration = Duration::from_millis(500);
 /// Longer than beats and timers together leave between two looks, if the store and any pool were there.
 const GAP: Duration = Duration::from_secs(8);
 /// How often the bookkeeping is compared with what is in progress. Also how long a pool has to be unknown.
@@ -100,13 +100,15 @@ pub(crate) struct Reaper {
     own: watch::Receiver<PoolId>,
     /// Names this reaper as the holder of the lock.
     token: String,
+    /// Pools that there were at the last look.
+    pools: u32,
     report: ReapReport,
 }
 
 impl Reaper {
     pub(crate) fn new(shared: Arc<Shared>, own: watch::Receiver<PoolId>) -> Self {
         let token = PoolId::random().to_string();
-        Self { shared, own, token, report: ReapReport::default() }
+        Self { shared, own, token, pools: 1, report: ReapReport::default() }
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -117,9 +119,10 @@ impl Reaper {
     async fn reap(&mut self, looked: Looked, now: Timestamp) {
         let own = self.own.borrow().clone();
         let silent: Vec<_> = looked.silent.into_iter().filter(|silent| silent.pool != own).collect();
+        let mut locked = false;
         if !silent.is_empty() {
-            let locked = self.store().reaper_lock(&self.token, Some(LOCK_HOLD)).await;
-            let locked = locked.is_ok_and(|reply| reply.value);
+            let lock = self.store().reaper_lock(&self.token, Some(LOCK_HOLD)).await;
+            locked = lock.is_ok_and(|reply| reply.value);
             for silent in silent {
                 let patience = i64::try_from(PATIENCE_WITH_LOCK.as_secs()).unwrap_or(i64::MAX);
                 if !locked && now.as_second() < silent.since.saturating_add(patience) {
@@ -144,7 +147,7 @@ impl Reaper {
         {
             self.failed("audit".to_owned(), &error);
         }
-        if let Err(error) = self.store().reaper_lock(&self.token, None).await {
+        if locked && let Err(error) = self.store().reaper_lock(&self.token, None).await {
             tracing::debug!(target: "shiftwork", %error, "the reaper's lock could not be freed; it will expire");
         }
     }
@@ -285,19 +288,18 @@ impl Service for Reaper {
     async fn round(&mut self) -> Result<Pause, Error> {
         let look =
             Look { every: LOOKED_JUST_NOW, silent_for: SILENT_FOR, gap: GAP, audit_every: AUDIT_PERIOD };
-        let mut pools = 1;
         // A pool that can't tell whether it lives itself does not judge others.
         if !self.shared.at_risk() {
             let sent = clock::now();
             let reply = self.store().look(&look).await?;
             self.shared.clock().observe(sent, reply.now);
-            pools = u32::try_from(reply.value.pools).unwrap_or(u32::MAX);
+            self.pools = u32::try_from(reply.value.pools).unwrap_or(u32::MAX);
             if reply.value.looked {
                 self.reap(reply.value, reply.now).await;
                 self.tell();
             }
         }
-        let period = LOOK_PERIOD.max(LOOK_PERIOD_PER_POOL.saturating_mul(pools));
+        let period = LOOK_PERIOD.max(LOOK_PERIOD_PER_POOL.saturating_mul(self.pools));
         // Many pools that started together must not look together for ever.
         let at_most = period.mul_f64(0.75 + 0.5 * fastrand::f64());
         Ok(Pause { at_most, unless: None, wake: Some(self.shared.clone()) })
