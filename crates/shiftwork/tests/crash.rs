@@ -63,6 +63,7 @@ async fn worker_process() {
                 let id = job.id().to_owned();
                 log.add(&format!("start {name} {id} {}", std::process::id()));
                 let millis = id.bytes().map(u64::from).sum::<u64>() % 40;
+                // sleep: it is the job's work, or time for a worker to get into it.
                 tokio::time::sleep(Duration::from_millis(if name == "slow" { 4 * millis } else { millis }))
                     .await;
                 log.add(&format!("end {name} {id} {}", std::process::id()));
@@ -129,6 +130,7 @@ async fn crash(store: &str) -> Client {
             ids.extend(receipts.iter().map(|receipt| receipt.id().to_string()));
         }
         // Some way into whatever it does.
+        // sleep: it is the job's work, or time for a worker to get into it.
         tokio::time::sleep(Duration::from_millis(random.u64(100..700))).await;
         let victim = random.usize(..PROCESSES);
         workers[victim].kill(&log);

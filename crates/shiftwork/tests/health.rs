@@ -33,6 +33,7 @@ async fn pool(server: &RedisServer, work: Duration) -> (Client, WorkerPool) {
     let pool =
         WorkerPool::new(client.clone()).raw("job", JobOptions::new(), move |_, _: Context| async move {
             // The mistake that users make.
+            // sleep: it is the mistake that is tested.
             std::thread::sleep(work);
         });
     (client, pool)

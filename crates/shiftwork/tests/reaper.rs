@@ -275,6 +275,7 @@ async fn nobody_is_reaped(
     let ids: Vec<_> = pools.iter().map(|(pool, _)| pool.id()).collect();
     outage(&mut server).await;
     // Long enough for a reaper to have made up its mind.
+    // sleep: time is what this test is about, and it passes on the server.
     tokio::time::sleep(Duration::from_secs(12)).await;
     assert_eq!(pools.iter().map(|(pool, _)| pool.id()).collect::<Vec<_>>(), ids, "nobody had to come back");
     for (pool, reports) in pools {
@@ -287,6 +288,7 @@ async fn nobody_is_reaped(
 async fn a23_nobody_is_reaped_after_the_server_stood_still() {
     nobody_is_reaped("stopped", RedisServer::start(), async |server| {
         server.pause();
+        // sleep: time is what this test is about, and it passes on the server.
         tokio::time::sleep(Duration::from_secs(14)).await;
         server.resume();
     })
@@ -298,8 +300,10 @@ async fn a23_nobody_is_reaped_after_the_server_was_killed_and_came_back() {
     let server = RedisServer::builder().arg("appendonly", "yes").arg("appendfsync", "everysec").start();
     nobody_is_reaped("killed", server, async |server| {
         // What was written in the last second is lost with it.
+        // sleep: time is what this test is about, and it passes on the server.
         tokio::time::sleep(Duration::from_secs(2)).await;
         server.kill();
+        // sleep: time is what this test is about, and it passes on the server.
         tokio::time::sleep(Duration::from_secs(13)).await;
         server.restart();
     })
@@ -311,6 +315,7 @@ async fn a23_nobody_is_reaped_after_the_server_was_full() {
     nobody_is_reaped("full", RedisServer::start(), async |server| {
         server.run(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
         server.run(&["CONFIG", "SET", "maxmemory", "1"]);
+        // sleep: time is what this test is about, and it passes on the server.
         tokio::time::sleep(Duration::from_secs(13)).await;
         server.run(&["CONFIG", "SET", "maxmemory", "0"]);
     })
@@ -322,6 +327,7 @@ async fn nobody_is_reaped_when_connections_are_cut_again_and_again() {
     nobody_is_reaped("cut", RedisServer::start(), async |server| {
         for _ in 0..30 {
             server.run(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+            // sleep: time is what this test is about, and it passes on the server.
             tokio::time::sleep(Duration::from_millis(400)).await;
         }
     })
@@ -341,6 +347,7 @@ fn a_blocked_runtime_does_not_get_its_pool_reaped() {
         let pool = WorkerPool::new(client.clone())
             .raw("job", JobOptions::new(), |_, _: Context| async {
                 // The mistake that users make.
+                // sleep: time is what this test is about, and it passes on the server.
                 std::thread::sleep(Duration::from_secs(16));
             })
             .start()
