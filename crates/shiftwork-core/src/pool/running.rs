@@ -31,6 +31,9 @@ const CANCEL_GRACE: Duration = Duration::from_secs(2);
 /// the 30 seconds that orchestrators give.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Due jobs that a drain moves to their queues in one call.
+const DUE_AT_ONCE: usize = 500;
+
 /// A pool that runs. Dropping the handle lets it run on; [`RunningPool::stop`] stops it.
 pub struct RunningPool {
     shared: Arc<Shared>,
@@ -191,6 +194,12 @@ impl RunningPool {
     /// As [`RunningPool::drain`].
     pub async fn drain_unless(mut self, stop: impl Future) -> Result<Drained, Error> {
         let (store, queues) = (self.shared.store().clone(), self.shared.registry.queues());
+        // What is due already is part of it, whether or not the scheduler has come to it. If the store is away, it will.
+        while let Ok(reply) = store.promote(DUE_AT_ONCE).await {
+            if reply.value.next_due.is_none_or(|due| due > reply.now.as_second()) {
+                break;
+            }
+        }
         self.advance(Phase::Draining);
         let ended = tokio::select! {
             ended = &mut self.dispatcher => Some(ended),

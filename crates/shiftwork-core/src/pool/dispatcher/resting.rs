@@ -58,6 +58,10 @@ impl Dispatcher {
 
     pub(super) fn phase_changed(&mut self) {
         let phase = *self.phase.borrow_and_update();
+        if phase == Phase::Draining {
+            // One more look: something may have come since the last.
+            self.idle_since = None;
+        }
         if phase >= Phase::Cancelled {
             self.slots.iter().for_each(|running| running.token.cancel());
         }
