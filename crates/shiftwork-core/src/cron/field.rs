@@ -101,6 +101,12 @@ impl Field {
         self.bits & (1 << number) != 0
     }
 
+    /// The first of its numbers that is not below this one.
+    pub(super) fn first_from(&self, number: u32) -> Option<u32> {
+        let rest = self.bits.checked_shr(number)?;
+        (rest != 0).then(|| number + rest.trailing_zeros())
+    }
+
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         (self.range.min..=self.range.max).filter(|number| self.has(*number))
     }

@@ -6,21 +6,30 @@
 //! star. `TZ=Europe/Paris ` or `CRON_TZ=…` in front names a zone. Local times that a clock change skips do not fire; those that it
 //! repeats fire twice. `@every 90s` is aligned to multiples of its period since the epoch, so that everybody computes the same.
 //!
-//! [`parse`] reads a spec, [`field`] is one field, [`next`] finds ticks, [`describe`] says a schedule in words.
+//! Two searches, because the Go library's own has a flaw where a clock changes at midnight or by half an hour: what fires is
+//! [`Schedule::ticks`], and [`Schedule::next_after`] is what Go would answer, which goes into a job's bytes.
+//!
+//! [`parse`] reads a spec, [`field`] is one field, [`mod@ticks`] finds what fires, [`next`] what Go takes for the next, [`describe`] says
+//! a schedule in words.
 
 mod describe;
 mod duration;
 mod field;
 mod next;
 mod parse;
+mod ticks;
 
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::error::Error;
 use field::Field;
+
+/// How many years to look ahead, as in Go.
+const YEARS: i16 = 5;
 
 /// When something happens again and again. Cheap to clone.
 #[derive(Clone, PartialEq)]
@@ -67,7 +76,11 @@ impl Schedule {
         Ok(Self { inner: Arc::new(Inner { spec: spec.to_owned(), zone, rule }) })
     }
 
-    /// The first tick strictly after this second since the epoch. `None` if there is none within five years, as in Go.
+    /// The tick after this second since the epoch, as the Go library answers. `None` if it finds none within five years.
+    ///
+    /// Nearly always that is the first of [`Schedule::ticks`]. When the search crosses a change of the clock at midnight (in
+    /// Cairo, Beirut, Havana, Santiago, on the Azores) or one of half an hour (Lord Howe Island), Go may answer with a day that
+    /// the spec does not name, or pass over one, and so does this: the expiry of a periodic job has to be the same in both.
     pub fn next_after(&self, second: i64) -> Option<i64> {
         match &self.inner.rule {
             Rule::Every(period) => second.div_euclid(*period).checked_add(1)?.checked_mul(*period),
@@ -75,15 +88,24 @@ impl Schedule {
         }
     }
 
-    /// Whether this second is a tick.
+    /// Whether this second since the epoch is a tick.
     pub fn is_due(&self, second: i64) -> bool {
-        second.checked_sub(1).and_then(|before| self.next_after(before)) == Some(second)
+        match &self.inner.rule {
+            Rule::Every(period) => second.rem_euclid(*period) == 0,
+            Rule::Fields(fields) => Timestamp::from_second(second)
+                .is_ok_and(|timestamp| fields.matches(self.inner.zone.to_datetime(timestamp))),
+        }
     }
 
-    /// All ticks later than `after` and earlier than `until`, in order.
+    /// All ticks strictly later than `after` and strictly earlier than `until` (seconds since the epoch), in order: the seconds
+    /// whose local time matches the spec, wherever the search begins. Lazy, so `until` may be far away. It ends where
+    /// there is none for five years.
     pub fn ticks(&self, after: i64, until: i64) -> impl Iterator<Item = i64> {
-        let next = |tick: &i64| self.next_after(*tick);
-        std::iter::successors(self.next_after(after), next).take_while(move |tick| *tick < until)
+        let next = |second: &i64| match &self.inner.rule {
+            Rule::Every(_) => self.next_after(*second),
+            Rule::Fields(fields) => ticks::first_after(fields, &self.inner.zone, *second),
+        };
+        std::iter::successors(next(&after), next).take_while(move |tick| *tick < until)
     }
 
     /// The spec as it was given.

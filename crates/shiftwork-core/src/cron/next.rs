@@ -1,18 +1,18 @@
-//! Finding ticks: step by step, as the Go library does it.
+//! The next tick as the Go library's search finds it, step by step.
 //!
 //! Field by field, from the month down to the second, time is moved on until it matches; when a step crosses into the next
 //! larger unit, it begins again from the top. Months and days are steps of the calendar, hours and less are steps of elapsed
-//! time, so hours that a clock change skips are never met and those that it repeats are met twice. The rest of the method shows
-//! only where a clock changes by half an hour (Lord Howe Island), and there, too, all have to compute the same ticks.
+//! time. Nearly always that is the first of [`ticks`](super::ticks). Where a clock changes at midnight (Cairo, Santiago) or by half an
+//! hour (Lord Howe Island), the walk can miss the crossing: from a Thursday it may find a Friday for a schedule of Thursdays, or pass
+//! over a day. A Go pool enqueues nothing of that kind, for it looks only four minutes ahead; but the expiry `d` in its jobs
+//! comes from such a walk, and the same tick with another `d` is another member of the scheduled set: it would run twice.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use super::Fields;
+use super::{Fields, YEARS};
 
-/// How far to look, as in Go.
-const YEARS: i16 = 5;
 const MINUTE: i64 = 60;
 const HOUR: i64 = 3600;
 
@@ -141,14 +141,5 @@ impl<'a> Time<'a> {
             hour if hour > 12 => next.after((24 - hour) * HOUR),
             hour => next.after(-hour * HOUR),
         }
-    }
-}
-
-impl Fields {
-    fn matches_day(&self, date: Date) -> bool {
-        let day = self.day_of_month.has(u32::from(date.day().unsigned_abs()));
-        let weekday = date.weekday().to_sunday_zero_offset().unsigned_abs();
-        let weekday = self.day_of_week.has(u32::from(weekday));
-        if self.day_of_month.star || self.day_of_week.star { day && weekday } else { day || weekday }
     }
 }

@@ -102,7 +102,7 @@ impl Periodic {
 
     /// The tick at this second, with the very bytes that a pool of Go would put in.
     pub(crate) fn tick(&self, at: i64) -> Tick {
-        // A tick is pointless once the next one is there.
+        // A tick is pointless once the next one is there. Which one that is, Go has to agree: the bytes are one member of a set.
         let expires_at = self.schedule.next_after(at).unwrap_or(0);
         self.tick_until(at, expires_at, false)
     }

@@ -133,13 +133,12 @@ impl Service for Watchdog {
         let periodics = self.shared.periodics.clone();
         for periodic in &*periodics {
             // What was due before this pool started is not its business.
-            let first = || periodic.schedule.next_after(now);
+            let first = || first_tick_after(periodic, now);
             let next = *self.next.entry(periodic.key.clone()).or_insert_with(first);
             let latest = now.saturating_sub(periodic.pickup_timeout);
-            let after = |tick: &i64| periodic.schedule.next_after(*tick);
             // Lazily: as long as the next tick is not to be judged, nothing is computed.
-            if next.is_some_and(|next| next <= latest) {
-                let ticks = std::iter::successors(next, after).take_while(|tick| *tick <= latest);
+            if let Some(next) = next.filter(|next| *next <= latest) {
+                let ticks = periodic.schedule.ticks(next - 1, latest.saturating_add(1));
                 asked.extend(ticks.take(MAX_ASKED).map(|at| (periodic, at, periodic.id(at))));
             }
         }
@@ -160,8 +159,12 @@ impl Service for Watchdog {
         };
         for ((periodic, at, _), picked_up) in asked.into_iter().zip(reply) {
             self.judge(periodic, at, picked_up);
-            self.next.insert(periodic.key.clone(), periodic.schedule.next_after(at));
+            self.next.insert(periodic.key.clone(), first_tick_after(periodic, at));
         }
         Ok(pause)
     }
+}
+
+fn first_tick_after(periodic: &Periodic, second: i64) -> Option<i64> {
+    periodic.schedule.ticks(second, i64::MAX).next()
 }
