@@ -39,7 +39,9 @@ fn part(number: &str, unit: &str) -> Option<i128> {
         _ => return None,
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || whole.len() > 19 {
+    let none = whole.is_empty() && fraction.is_empty();
+    let whole = whole.trim_start_matches('0');
+    if none || fraction.contains('.') || whole.len() > 19 {
         return None;
     }
     let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
@@ -58,9 +60,15 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_go_reads_them() {
-        for (text, seconds) in
-            [("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("+5m", 300), ("0", 0), ("-2s", -2)]
-        {
+        for (text, seconds) in [
+            ("90s", 90),
+            ("1h30m", 5400),
+            ("1.5h", 5400),
+            ("00000000000000000000090s", 90),
+            ("+5m", 300),
+            ("0", 0),
+            ("-2s", -2),
+        ] {
             assert_eq!(parse(text), Ok(seconds * 1_000_000_000), "{text}");
         }
         assert_eq!(parse("1500ms"), Ok(1_500_000_000));
