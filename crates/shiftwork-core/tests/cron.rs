@@ -200,8 +200,17 @@ fn schedules_are_said_in_words() {
         ("* * * * * *", "every second"),
         ("*/5 * * * *", "every 5 minutes"),
         ("*/30 * * * * *", "every 30 seconds"),
-        ("*/7 * * * *", "at minute 0, 7, 14, 21, 28, 35, 42, 49 and 56 past the hour"),
-        ("30 * * * * *", "at second 30 of every minute"),
+        ("*/7 * * * *", "at minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56 past the hour"),
+        ("30 * * * * *", "at 30 seconds past every minute"),
+        ("1 * * * * *", "at 1 second past every minute"),
+        ("1,2 * * * * *", "at 1 and 2 seconds past every minute"),
+        ("30 15 * * * *", "at 30 seconds past minute 15 of the hour"),
+        (
+            "*/10 */5 8-17 * * *",
+            "every 10 seconds in minutes 0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50 and 55 of the hour \
+          from 08:00 to 17:59 in UTC",
+        ),
+        ("* 0-4 * * * *", "every second in minutes 0 to 4 of the hour"),
         ("15 * * * *", "at minute 15 past the hour"),
         ("0 */6 * * *", "every day at 00:00, 06:00, 12:00 and 18:00 in UTC"),
         ("0 */2 * * *", "every 2 hours in UTC"),
@@ -212,9 +221,32 @@ fn schedules_are_said_in_words() {
         ("0 0 * 7,8 *", "every day of July and August at 00:00 in UTC"),
         ("0 0 * * 0,6", "every Saturday and Sunday at 00:00 in UTC"),
         ("0 8 * 12 mon", "every Monday in December at 08:00 in UTC"),
+        ("0 9-17 * * *", "every hour from 09:00 to 17:00 in UTC"),
+        ("0 22-23,0-5 * * *", "on the hour in the hours 0 to 5, 22 and 23 in UTC"),
+        ("* 9 * * *", "every minute from 09:00 to 09:59 in UTC"),
+        ("*/5 8,20 * * *", "every 5 minutes in the hours 8 and 20 in UTC"),
+        ("0-10 * * * *", "at minutes 0 to 10 past the hour"),
+        ("0 8 * * 2-5", "every day from Tuesday to Friday at 08:00 in UTC"),
+        ("0 8 * * 1,3,5", "every Monday, Wednesday and Friday at 08:00 in UTC"),
+        ("0 0 1-15,20 * *", "on the 1st to 15th and 20th of every month at 00:00 in UTC"),
+        ("0 0 1 1-6 *", "on the 1st of January to June at 00:00 in UTC"),
+        ("0 0 1-7 * 1", "on the 1st to 7th of every month and every Monday at 00:00 in UTC"),
+        ("0 0 1-31 * 1", "every day at 00:00 in UTC"),
+        ("* * 1 * *", "every minute, on the 1st of every month, in UTC"),
+        // The same in all zones, or not.
+        ("TZ=Asia/Kathmandu */5 * * * *", "every 5 minutes"),
+        ("TZ=Asia/Kathmandu */15 * * * *", "every 15 minutes"),
+        ("TZ=Asia/Kathmandu */10 * * * *", "every 10 minutes in Asia/Kathmandu"),
+        ("TZ=Asia/Kathmandu @hourly", "every hour in Asia/Kathmandu"),
         ("5 30 6 * * *", "every day at 06:30:05 in UTC"),
     ] {
         assert_eq!(parse(spec).describe(), words, "{spec}");
+    }
+    for (zone, words) in [
+        (TimeZone::fixed(jiff::tz::offset(2)), "every day at 09:30 in UTC+02"),
+        (TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap(), "every day at 09:30 in local time"),
+    ] {
+        assert_eq!(Schedule::parse("30 9 * * *", &zone).unwrap().describe(), words);
     }
 }
 

@@ -1,5 +1,7 @@
 //! A schedule in words, for screens. What is common is said as people say it; everything else field by field, and right.
 
+use std::fmt;
+
 use jiff::tz::TimeZone;
 
 use super::Fields;
@@ -36,14 +38,27 @@ pub(super) fn every(seconds: i64) -> String {
 pub(super) fn fields(fields: &Fields, zone: &TimeZone) -> String {
     let days = days(fields);
     let (times, at_times) = times(fields);
-    let zone = zone.iana_name().unwrap_or("local time");
     match (days, at_times) {
-        // "every 5 minutes" is the same in every zone, nearly.
-        (None, false) if fields.hour.is_all() => times,
-        (None, false) => format!("{times} in {zone}"),
-        (None, true) => format!("every day {times} in {zone}"),
-        (Some(days), true) => format!("{days} {times} in {zone}"),
-        (Some(days), false) => format!("{times}, {days}, in {zone}"),
+        (None, false) if same_everywhere(fields, zone) => times,
+        (None, false) => format!("{times} in {}", zone_name(zone)),
+        (None, true) => format!("every day {times} in {}", zone_name(zone)),
+        (Some(days), true) => format!("{days} {times} in {}", zone_name(zone)),
+        (Some(days), false) => format!("{times}, {days}, in {}", zone_name(zone)),
+    }
+}
+
+/// Whether the zone can be left out. Zones are quarters of an hour apart: what repeats each quarter is the same in all.
+fn same_everywhere(fields: &Fields, zone: &TimeZone) -> bool {
+    let Field { bits, .. } = fields.minute;
+    let by_quarter = (0..60).all(|minute| (bits >> minute) & 1 == (bits >> ((minute + 15) % 60)) & 1);
+    fields.hour.is_all() && (by_quarter || *zone == TimeZone::UTC)
+}
+
+fn zone_name(zone: &TimeZone) -> String {
+    match (zone.iana_name(), zone.to_fixed_offset()) {
+        (Some(name), _) => name.to_owned(),
+        (None, Ok(offset)) => format!("UTC{offset}"),
+        (None, Err(_)) => "local time".to_owned(),
     }
 }
 
@@ -67,33 +82,40 @@ fn times(fields: &Fields) -> (String, bool) {
         }
         return (format!("at {}", list(&times)), true);
     }
-    let within = if hour.is_all() { String::new() } else { format!(" {}", in_hours(hour)) };
     let text = match (&seconds[..], &minutes[..]) {
-        ([0], [0]) if hour.is_all() => "every hour".to_owned(),
-        ([0], [0]) => match step(hour) {
-            Some(step) => format!("every {step} hours"),
-            None => format!("at minute 0{within}"),
-        },
-        ([0], _) if minute.is_all() => format!("every minute{within}"),
+        ([0], [0]) => hourly(hour),
         ([0], _) => match step(minute) {
-            Some(step) => format!("every {step} minutes{within}"),
-            None => format!("at minute {} past the hour{within}", list(&minutes)),
-        },
-        (_, _) if minute.is_all() && second.is_all() => format!("every second{within}"),
-        (_, _) if minute.is_all() => match step(second) {
-            Some(step) => format!("every {step} seconds{within}"),
-            None => format!("at second {} of every minute{within}", list(&seconds)),
+            _ if minute.is_all() => format!("every minute{}", within(hour)),
+            Some(step) => format!("every {step} minutes{}", within(hour)),
+            None => format!("at {} past the hour{}", counted("minute", minute), within(hour)),
         },
         _ => {
-            let seconds = if second.is_all() {
-                "every second".to_owned()
-            } else {
-                format!("second {}", list(&seconds))
+            let (often, seconds) = match step(second) {
+                _ if second.is_all() => (true, "every second".to_owned()),
+                Some(step) => (true, format!("every {step} seconds")),
+                None if seconds[..] == [1] => (false, "at 1 second".to_owned()),
+                None => (false, format!("at {} seconds", list(&runs(second, u32::to_string)))),
             };
-            format!("at {seconds} of minute {}{within}", list(&minutes))
+            let minutes = counted("minute", minute);
+            match (often, minute.is_all()) {
+                (true, true) => format!("{seconds}{}", within(hour)),
+                (true, false) => format!("{seconds} in {minutes} of the hour{}", within(hour)),
+                (false, true) => format!("{seconds} past every minute{}", within(hour)),
+                (false, false) => format!("{seconds} past {minutes} of the hour{}", within(hour)),
+            }
         }
     };
     (text, false)
+}
+
+/// On the hour.
+fn hourly(hour: &Field) -> String {
+    match (step(hour), span(hour)) {
+        _ if hour.is_all() => "every hour".to_owned(),
+        (Some(step), _) => format!("every {step} hours"),
+        (None, Some((first, last))) => format!("every hour from {first:02}:00 to {last:02}:00"),
+        (None, None) => format!("on the hour{}", within(hour)),
+    }
 }
 
 /// `*/n`, where n divides the whole: the steps are then even over the boundary, too.
@@ -106,64 +128,89 @@ fn step(field: &Field) -> Option<u32> {
     (even && same && step > 1).then_some(step)
 }
 
-fn in_hours(hour: &Field) -> String {
-    let hours: Vec<u32> = hour.numbers().collect();
-    match (hours.first(), hours.last()) {
-        (Some(first), Some(last)) if hours.len() > 2 && (last - first) as usize + 1 == hours.len() => {
-            format!("from {first:02}:00 to {last:02}:59")
-        }
-        _ => format!("in the hours {}", list(&hours)),
+/// During which hours, to be put behind; nothing for all.
+fn within(hour: &Field) -> String {
+    match span(hour) {
+        _ if hour.is_all() => String::new(),
+        Some((first, last)) => format!(" from {first:02}:00 to {last:02}:59"),
+        None => format!(" in the hours {}", list(&runs(hour, u32::to_string))),
     }
+}
+
+/// The first and the last number, if there is none between them that is missing.
+fn span(field: &Field) -> Option<(u32, u32)> {
+    let numbers: Vec<u32> = field.numbers().collect();
+    let (first, last) = (*numbers.first()?, *numbers.last()?);
+    ((last - first) as usize + 1 == numbers.len()).then_some((first, last))
+}
+
+/// The numbers of a field with three or more in a row as `first to last`.
+fn runs<T: fmt::Display>(field: &Field, name: impl Fn(&u32) -> T) -> Vec<String> {
+    let numbers: Vec<u32> = field.numbers().collect();
+    let mut parts = Vec::new();
+    for run in numbers.chunk_by(|one, next| one + 1 == *next) {
+        match run {
+            [first, _, .., last] if run.len() > 2 => parts.push(format!("{} to {}", name(first), name(last))),
+            _ => parts.extend(run.iter().map(|number| name(number).to_string())),
+        }
+    }
+    parts
+}
+
+/// `minute 5`, `minutes 5 and 10`.
+fn counted(unit: &str, field: &Field) -> String {
+    let plural = if field.bits.count_ones() == 1 { "" } else { "s" };
+    format!("{unit}{plural} {}", list(&runs(field, u32::to_string)))
 }
 
 /// On which days; `None` for all.
 fn days(fields: &Fields) -> Option<String> {
     let Fields { day_of_month, month, day_of_week, .. } = fields;
-    let months: Vec<&str> = month.numbers().map(|month| MONTHS[month as usize - 1]).collect();
-    let of_months = if month.is_all() { "every month".to_owned() } else { list(&months) };
+    let of_months = || list(&runs(month, |month| MONTHS[*month as usize - 1]));
     let either = !day_of_month.star && !day_of_week.star;
     let (any_day, any_weekday) = (day_of_month.is_all(), day_of_week.is_all());
     // Either kind of day is enough, and one of them is every day.
     if either && (any_day || any_weekday) || (any_day && any_weekday) {
-        return if month.is_all() { None } else { Some(format!("every day of {of_months}")) };
+        return if month.is_all() { None } else { Some(format!("every day of {}", of_months())) };
     }
-    let of_month = || format!("on the {} of {of_months}", list(&ordinals(day_of_month)));
+    let of_month = || {
+        let days = list(&runs(day_of_month, |day| ordinal(*day)));
+        let months = if month.is_all() { "every month".to_owned() } else { of_months() };
+        format!("on the {days} of {months}")
+    };
     let weekday = || {
         let days = weekdays(day_of_week);
-        if month.is_all() { days } else { format!("{days} in {of_months}") }
+        if month.is_all() { days } else { format!("{days} in {}", of_months()) }
     };
     Some(match (any_day, any_weekday) {
         (true, _) => weekday(),
         (_, true) => of_month(),
-        _ if either => format!("{} and {}", of_month(), weekday()),
-        _ => format!("{} if it is {}", of_month(), list(&names(day_of_week))),
+        // A star takes every day, so neither is one, and either is enough.
+        _ => format!("{} and {}", of_month(), weekday()),
     })
 }
 
-fn names(field: &Field) -> Vec<&'static str> {
-    field.numbers().map(|day| WEEKDAYS[day as usize]).collect()
-}
-
 fn weekdays(field: &Field) -> String {
-    match &field.numbers().collect::<Vec<_>>()[..] {
-        [1, 2, 3, 4, 5] => "every weekday".to_owned(),
-        [0, 6] => "every Saturday and Sunday".to_owned(),
-        _ => format!("every {}", list(&names(field))),
+    let name = |day: u32| WEEKDAYS[day as usize];
+    match (&field.numbers().collect::<Vec<_>>()[..], span(field)) {
+        ([1, 2, 3, 4, 5], _) => "every weekday".to_owned(),
+        ([0, 6], _) => "every Saturday and Sunday".to_owned(),
+        ([_, _, _, ..], Some((first, last))) => {
+            format!("every day from {} to {}", name(first), name(last))
+        }
+        (days, _) => format!("every {}", list(&days.iter().map(|day| name(*day)).collect::<Vec<_>>())),
     }
 }
 
-fn ordinals(field: &Field) -> Vec<String> {
-    let ordinal = |day: u32| {
-        let ending = match (day % 10, day) {
-            (_, 11..=13) => "th",
-            (1, _) => "st",
-            (2, _) => "nd",
-            (3, _) => "rd",
-            _ => "th",
-        };
-        format!("{day}{ending}")
+fn ordinal(day: u32) -> String {
+    let ending = match (day % 10, day) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
     };
-    field.numbers().map(ordinal).collect()
+    format!("{day}{ending}")
 }
 
 /// `a`, `a and b`, `a, b and c`.
