@@ -58,6 +58,11 @@ pub fn add(time: Timestamp, duration: Duration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
+/// A duration as scores have it: its whole seconds.
+pub fn whole_seconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}
+
 /// The first whole second at or after `time`, in seconds since the epoch: scores are whole seconds, and a job
 /// must not run before its time.
 pub fn ceil_seconds(time: Timestamp) -> i64 {

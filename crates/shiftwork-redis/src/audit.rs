@@ -49,8 +49,7 @@ pub(crate) async fn audit(inner: &Inner, queues: &[JobName]) -> Result<Timed<Vec
                 // Most pools have nothing of most queues in progress, and say so.
                 .filter(|pool| !(pool.registered && pool.counted == Some(0)))
                 .collect();
-            // What is no number at all is as wrong as a wrong one.
-            audits.push(QueueAudit { queue: queue.clone(), lock: lock.or(Some(-1)), pools });
+            audits.push(QueueAudit { queue: queue.clone(), lock, pools });
         }
     }
     count(inner, &mut audits).await?;

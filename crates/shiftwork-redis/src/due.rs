@@ -8,7 +8,7 @@ use redis::Value;
 use shiftwork_core::Error;
 use shiftwork_core::store::{Promoted, Promotion, Timed, promotion};
 
-use crate::reply::{array, array_of, bytes, due_second, integer};
+use crate::reply::{array, array_of, bytes, due_second, integer, script_time};
 use crate::script::{DUE, PROMOTE};
 use crate::store::Inner;
 
@@ -25,9 +25,7 @@ pub(crate) async fn promote(inner: &Inner, limit: usize) -> Result<Timed<Promote
         .await?;
     let [seconds, micros, scheduled, retry, lowest_scheduled, lowest_retry] = array_of(reply)?;
     let second = integer(&seconds)?;
-    // The script has added the offset already.
-    let now = jiff::Timestamp::from_microsecond(second.saturating_mul(1_000_000) + integer(&micros)?)
-        .map_err(|_| crate::reply::unexpected(&seconds))?;
+    let now = script_time(&seconds, &micros)?;
     let mut jobs = Vec::new();
     for (set, members) in [(1, scheduled), (2, retry)] {
         for member in array(members)? {

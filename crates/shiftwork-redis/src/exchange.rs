@@ -5,14 +5,11 @@ use std::collections::HashMap;
 use redis::{Cmd, Value};
 use shiftwork_core::Error;
 use shiftwork_core::job::JobName;
-use shiftwork_core::store::{Claim, Destination, Exchange, Exchanged, Timed};
+use shiftwork_core::store::{Claim, Destination, Exchange, Exchanged, MAX_CLAIMS, Timed};
 
 use crate::reply::{array, array_of, bytes, integer, unexpected};
 use crate::script::EXCHANGE;
 use crate::store::Inner;
-
-/// The most claims in one call: Lua can't unpack lists of some thousands.
-const MAX_CLAIMS: usize = 1000;
 
 pub(crate) async fn exchange(inner: &Inner, request: &Exchange) -> Result<Timed<Exchanged>, Error> {
     let queues = Queues::of(request);

@@ -1,12 +1,11 @@
 //! `tick`, `last_ticks` and `watch`.
 
-use jiff::Timestamp;
 use redis::Value;
 use shiftwork_core::Error;
 use shiftwork_core::store::{Tick, Timed};
 
 use crate::claims::time;
-use crate::reply::{array, integer, unexpected};
+use crate::reply::{array, integer, script_time, unexpected};
 use crate::script::TICK;
 use crate::store::Inner;
 
@@ -34,8 +33,7 @@ pub(crate) async fn tick(inner: &Inner, ticks: &[Tick]) -> Result<Timed<Vec<bool
             .await?;
         let items = array(reply)?;
         let [seconds, micros, flags @ ..] = &items[..] else { return Err(unexpected(&Value::Array(items))) };
-        let micros = integer(seconds)?.saturating_mul(1_000_000) + integer(micros)?;
-        now = Timestamp::from_microsecond(micros).ok();
+        now = Some(script_time(seconds, micros)?);
         for flag in flags {
             new.push(integer(flag)? == 1);
         }

@@ -6,7 +6,7 @@ use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{Beat, BeatReply, Observation, Timed};
 
 use crate::claims::time;
-use crate::reply::{array_of, integer};
+use crate::reply::{array_of, integer, script_time};
 use crate::script::{BEAT, LEAVE, OBSERVE};
 use crate::store::Inner;
 
@@ -51,9 +51,7 @@ pub(crate) async fn beat(inner: &Inner, beat: &Beat) -> Result<Timed<BeatReply>,
         })
         .await?;
     let [seconds, micros, registered, held, look] = array_of(reply)?;
-    let micros = integer(&seconds)?.saturating_mul(1_000_000) + integer(&micros)?;
-    // The script has added the offset already.
-    let now = jiff::Timestamp::from_microsecond(micros).map_err(|_| crate::reply::unexpected(&seconds))?;
+    let now = script_time(&seconds, &micros)?;
     let value = BeatReply {
         registered: integer(&registered)? == 1,
         held: usize::try_from(integer(&held)?).unwrap_or(0),

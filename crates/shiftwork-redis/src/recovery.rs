@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use redis::Value;
-use shiftwork_core::Error;
 use shiftwork_core::job::{JobName, PoolId, RawJob};
 use shiftwork_core::store::{
     Claim, Held, Look, Looked, Recover, Recovered, Recovery, SilentPool, Timed, Witness,
 };
+use shiftwork_core::{Error, clock};
 
 use crate::claims::time;
-use crate::reply::{array, array_of, bytes, integer, unexpected};
+use crate::reply::{array, array_of, bytes, integer, script_time, unexpected};
 use crate::script::{LOOK, RECOVER, SEEN};
 use crate::store::Inner;
 
@@ -41,7 +40,7 @@ pub(crate) async fn look(inner: &Inner, look: &Look) -> Result<Timed<Looked>, Er
     let (old, others, removed) = (pool_ids(old)?, pool_ids(others)?, pool_ids(removed)?);
     let shown = heartbeats(inner, old.iter().chain(&others).chain(&removed)).await?;
     let since = seen(inner, &keys.seen(), &others, &shown).await?;
-    let silence = i64::try_from(look.silent_for.as_secs()).unwrap_or(i64::MAX);
+    let silence = clock::whole_seconds(look.silent_for);
     for pool in &old {
         let shows = &shown[pool];
         value.silent.push(shows.silent(pool, shows.second().unwrap_or(0)));
@@ -266,10 +265,4 @@ fn pool_ids(value: Value) -> Result<Vec<PoolId>, Error> {
         ids.push(PoolId::from(&*String::from_utf8_lossy(&bytes(id)?)));
     }
     Ok(ids)
-}
-
-/// The time in a script's reply; the script has added the offset already.
-fn script_time(seconds: &Value, micros: &Value) -> Result<Timestamp, Error> {
-    let micros = integer(seconds)?.saturating_mul(1_000_000) + integer(micros)?;
-    Timestamp::from_microsecond(micros).map_err(|_| unexpected(seconds))
 }

@@ -31,6 +31,12 @@ impl ClockOffset {
     }
 }
 
+/// The time in a script's reply; the script has added the offset already.
+pub(crate) fn script_time(seconds: &Value, micros: &Value) -> Result<Timestamp, Error> {
+    let micros = integer(seconds)?.saturating_mul(1_000_000) + integer(micros)?;
+    Timestamp::from_microsecond(micros).map_err(|_| unexpected(seconds))
+}
+
 /// An integer, however it is written.
 pub(crate) fn integer(value: &Value) -> Result<i64, Error> {
     match value {

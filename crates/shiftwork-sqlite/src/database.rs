@@ -48,7 +48,7 @@ impl Database {
         place::refuse_network(&path)?;
         let changes = Arc::new(Changes::default());
         let writer = writer::start(Some(&path), durability, changes.clone())?;
-        let reader = Some(reader::start(&path, &changes)?);
+        let reader = Some(reader::start(&path, changes.clone())?);
         let database = Arc::new(Self { path: Some(path.clone()), durability, writer, reader, changes });
         open.insert(path, Arc::downgrade(&database));
         Ok(database)

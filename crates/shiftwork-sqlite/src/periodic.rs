@@ -1,6 +1,7 @@
 //! `tick`, `last_ticks` and `watch`.
 
 use rusqlite::params;
+use shiftwork_core::clock;
 use shiftwork_core::store::Tick;
 
 use crate::due::{DueSets, State};
@@ -24,7 +25,7 @@ pub(crate) fn tick(transaction: &Transaction<'_>, namespace: i64, ticks: &[Tick]
             new.push(false);
             continue;
         }
-        let remember = i64::try_from(tick.remember.as_secs()).unwrap_or(i64::MAX);
+        let remember = clock::whole_seconds(tick.remember);
         let put_in = transaction.execute(
             "INSERT INTO tick (namespace, id, put_in_until) VALUES (?1, ?2, ?3)
                 ON CONFLICT DO UPDATE SET put_in_until = ?3 WHERE put_in_until <= ?4",

@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry;
 
 use rusqlite::{Row, params};
 use shiftwork_core::job::JobName;
+use shiftwork_core::store::claimable;
 
 use crate::errors::SqlResult;
 use crate::transaction::{Transaction, from_sql, to_sql};
@@ -31,14 +32,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// How many jobs could be claimed now.
     pub(crate) fn available(&self) -> usize {
-        if self.paused {
-            return 0;
-        }
-        let room = match self.max_concurrency {
-            None | Some(0) => usize::MAX,
-            Some(limit) => (limit as usize).saturating_sub(self.running),
-        };
-        self.waiting.min(room)
+        claimable(self.waiting, self.running, self.paused, self.max_concurrency)
     }
 
     fn read(row: &Row<'_>) -> SqlResult<Self> {

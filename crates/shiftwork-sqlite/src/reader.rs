@@ -4,8 +4,8 @@
 //! (`PRAGMA data_version`, a look into shared memory).
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -26,15 +26,14 @@ const LOOK_PERIOD: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 struct Reader {
     connection: Connection,
-    /// Waiters, as long as anybody has the store open.
-    changes: Weak<Changes>,
+    changes: Arc<Changes>,
     seen: i64,
 }
 
 /// Opens the file for reading and starts the thread.
-pub(crate) fn start(path: &Path, changes: &Arc<Changes>) -> Result<Requests, Error> {
+pub(crate) fn start(path: &Path, changes: Arc<Changes>) -> Result<Requests, Error> {
     let connection = open::for_reading(path)?;
-    let mut reader = Reader { connection, changes: Arc::downgrade(changes), seen: 0 };
+    let mut reader = Reader { connection, changes, seen: 0 };
     let (sender, receiver) = channel();
     std::thread::Builder::new()
         .name("shiftwork-sqlite-reader".to_owned())
@@ -46,7 +45,7 @@ pub(crate) fn start(path: &Path, changes: &Arc<Changes>) -> Result<Requests, Err
 impl Reader {
     fn serve(&mut self, requests: &Receiver<Box<dyn Request>>) {
         loop {
-            let request = match self.changes.upgrade().is_some_and(|changes| changes.has_waiters()) {
+            let request = match self.changes.has_waiters() {
                 true => requests.recv_timeout(LOOK_PERIOD),
                 false => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
@@ -82,8 +81,6 @@ impl Reader {
                 tracing::debug!(%error, "the store's file can't be looked at; waiters will look themselves")
             }
         }
-        if let Some(changes) = self.changes.upgrade() {
-            changes.announce(Changed::ANYTHING);
-        }
+        self.changes.announce(Changed::ANYTHING);
     }
 }

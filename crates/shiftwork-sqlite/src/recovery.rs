@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use rusqlite::params;
+use shiftwork_core::clock;
 use shiftwork_core::job::{JobName, PoolId, RawJob};
 use shiftwork_core::store::{
     Claim, Held, Look, Looked, Observation, PoolAudit, QueueAudit, Recover, Recovered, SilentPool, Witness,
 };
 
+use crate::changes::Changed;
 use crate::due::{DueSets, State};
 use crate::errors::SqlResult;
 use crate::jobs::Jobs;
@@ -96,7 +98,7 @@ pub(crate) fn look(transaction: &Transaction<'_>, namespace: i64, look: &Look) -
     if since.is_some_and(|since| since < micros(look.every)) {
         return Ok(Looked { pools, ..Looked::default() });
     }
-    let silence = i64::try_from(look.silent_for.as_secs()).unwrap_or(i64::MAX);
+    let silence = clock::whole_seconds(look.silent_for);
     if since.is_none_or(|since| since > micros(look.gap)) {
         looks.quiet_until = second.saturating_add(silence);
     }
@@ -302,6 +304,10 @@ pub(crate) fn repair(transaction: &Transaction<'_>, namespace: i64, audit: &Queu
     let wrong = queue.running != from_sql(held);
     queue.running = from_sql(held);
     queues.save()?;
+    if wrong {
+        // There may be room now.
+        transaction.note(Changed::WORK);
+    }
     Ok(wrong)
 }
 
@@ -313,7 +319,7 @@ pub(crate) fn reaper_lock(
 ) -> SqlResult<bool> {
     let now = transaction.now_second();
     transaction.execute("INSERT OR IGNORE INTO reaper (namespace) VALUES (?1)", [namespace])?;
-    let until = hold.map_or(0, |hold| now.saturating_add(i64::try_from(hold.as_secs()).unwrap_or(i64::MAX)));
+    let until = hold.map_or(0, |hold| now.saturating_add(clock::whole_seconds(hold)));
     // Freed, it is nobody's at once: its time is over.
     let taken = transaction.execute(
         "UPDATE reaper SET lock_token = ?2, lock_until = ?3

@@ -3,8 +3,8 @@
 use rusqlite::params;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
-    Available, Backlog, Beat, BeatReply, Claim, ClaimRequest, Destination, Exchange, Exchanged, Push, Pushed,
-    Start, UniqueLock, allot,
+    Available, Backlog, Beat, BeatReply, Claim, ClaimRequest, Destination, Exchange, Exchanged, MAX_CLAIMS,
+    NO_OWNER, Push, Pushed, Start, UniqueLock, allot,
 };
 
 use crate::changes::Changed;
@@ -15,10 +15,6 @@ use crate::queues::Queues;
 use crate::recovery::is_look_due;
 use crate::transaction::{Transaction, from_sql, to_sql};
 
-/// The most jobs that one call claims, in every store.
-const MAX_CLAIMS: usize = 1000;
-/// The value of a unique key that names no owner: a file that was imported from Redis may hold some.
-const NO_OWNER: &str = "1";
 /// How many expired unique keys a heartbeat clears away.
 const EXPIRED_AT_ONCE: i64 = 1000;
 
@@ -184,8 +180,10 @@ pub(crate) fn beat(transaction: &Transaction<'_>, namespace: i64, beat: &Beat) -
         ],
     )?;
     clear_expired(transaction, namespace)?;
-    // A pool that comes may have raised a limit.
-    transaction.note(Changed::WORK);
+    if beat.register {
+        // It may have raised a limit.
+        transaction.note(Changed::WORK);
+    }
     let mut held = 0;
     for limit in &beat.queues {
         held += held_by(transaction, namespace, &beat.pool, &limit.queue)?;

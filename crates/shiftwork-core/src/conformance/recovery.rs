@@ -1,6 +1,7 @@
 //! `look`, `held`, `recover`, `audit`, `note_unknown`, `reaper_lock` and `observe`.
 
 use super::*;
+use crate::job::RawJob;
 use crate::store::{
     Beat, Held, Look, Looked, Observation, ObservedJob, QueueLimit, Recover, Recovered, Recovery, Witness,
 };
@@ -57,18 +58,14 @@ async fn held(store: &Arc<dyn Store>, id: &str, limit: usize) -> Vec<Held> {
 
 fn back(held: &[Held]) -> Vec<Recovery> {
     let recovery = |held: &Held| {
-        let id = RawJobId::of(&held.claim);
+        let id = id_of(&held.claim);
         Recovery { claim: held.claim.clone(), id, record: "killed".to_owned(), bury: None }
     };
     held.iter().map(recovery).collect()
 }
 
-struct RawJobId;
-
-impl RawJobId {
-    fn of(claim: &Claim) -> Option<String> {
-        crate::job::RawJob::parse(claim.job.clone()).ok().map(|job| job.id().to_owned())
-    }
+fn id_of(claim: &Claim) -> Option<String> {
+    RawJob::parse(claim.job.clone()).ok().map(|job| job.id().to_owned())
 }
 
 async fn recover(

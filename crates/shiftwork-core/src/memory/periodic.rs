@@ -1,6 +1,7 @@
 //! Periodic jobs in the state of a [`MemoryStore`](super::MemoryStore).
 
 use super::state::State;
+use crate::clock::whole_seconds;
 use crate::store::Tick;
 
 /// How long it is remembered that a tick was picked up, in seconds.
@@ -16,7 +17,7 @@ impl State {
         if self.ticks.contains_key(&id) {
             return false;
         }
-        let remember = i64::try_from(tick.remember.as_secs()).unwrap_or(i64::MAX);
+        let remember = whole_seconds(tick.remember);
         self.ticks.insert(id, tick.at.max(now).saturating_add(remember));
         let last = self.last_ticks.entry(tick.schedule.clone()).or_insert(tick.at);
         *last = tick.at.max(*last);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::state::{Looks, State};
+use crate::clock::whole_seconds;
 use crate::job::{JobName, PoolId};
 use crate::store::{
     Claim, Held, Look, Looked, Observation, PoolAudit, QueueAudit, Recover, Recovered, SilentPool, Witness,
@@ -16,10 +17,6 @@ impl Looks {
     pub(super) fn is_due(&self, after: Duration, now: i64) -> bool {
         self.last.is_none_or(|last| !(0..whole_seconds(after)).contains(&(now - last.as_second())))
     }
-}
-
-fn whole_seconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// Whether `last` lies within `time` before `now`.

@@ -8,13 +8,9 @@ use jiff::Timestamp;
 use crate::job::{JobName, PoolId};
 use crate::store::{
     Available, Backlog, Beat, BeatReply, Claim, ClaimRequest, Destination, Exchange, Exchanged, JobBytes,
-    ObservedJob, Promoted, Promotion, Push, Pushed, Start, UniqueLock, allot, promotion,
+    MAX_CLAIMS, NO_OWNER, ObservedJob, Promoted, Promotion, Push, Pushed, Start, UniqueLock, allot,
+    claimable, promotion,
 };
-
-/// The most jobs that one call claims, in every store.
-const MAX_CLAIMS: usize = 1000;
-/// The value under unique keys that the Go library sets: it names no owner.
-const GO_OWNER: &str = "1";
 
 /// Everything in one namespace.
 #[derive(Debug, Clone, Default)]
@@ -79,14 +75,7 @@ impl Queue {
 
     /// How many jobs could be claimed now.
     fn available(&self) -> usize {
-        if self.paused {
-            return 0;
-        }
-        let room = match self.max_concurrency {
-            None | Some(0) => usize::MAX,
-            Some(limit) => (limit as usize).saturating_sub(self.running()),
-        };
-        self.jobs.len().min(room)
+        claimable(self.jobs.len(), self.running(), self.paused, self.max_concurrency)
     }
 
     pub(super) fn remove_claim(&mut self, pool: &PoolId, job: &JobBytes) -> bool {
@@ -209,7 +198,7 @@ impl State {
 
     pub(super) fn start(&mut self, start: &Start) {
         for key in &start.keys {
-            if self.unique.get(key).is_some_and(|held| held.owner == start.owner || held.owner == GO_OWNER) {
+            if self.unique.get(key).is_some_and(|held| held.owner == start.owner || held.owner == NO_OWNER) {
                 self.unique.remove(key);
             }
         }

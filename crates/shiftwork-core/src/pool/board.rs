@@ -5,6 +5,7 @@
 //! a handler that checks in a thousand times a second overwrites its own line.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -17,8 +18,8 @@ use crate::store::{Observation, ObservedJob};
 pub(crate) struct Board {
     cells: Vec<Mutex<Cell>>,
     workers: Vec<Arc<str>>,
-    /// Something is there to be shown, or to be taken away.
-    changed: Notify,
+    /// A job has begun.
+    changed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ pub(crate) struct CheckIn {
 impl Board {
     pub(crate) fn new(workers: Vec<Arc<str>>) -> Self {
         let cells = workers.iter().map(|_| Mutex::default()).collect();
-        Self { cells, workers, changed: Notify::new() }
+        Self { cells, workers, changed: Arc::default() }
     }
 
     /// A slot begins with a job.
@@ -72,19 +73,14 @@ impl Board {
         self.cell(slot).current = None;
     }
 
-    /// Completes when a job has begun.
-    pub(crate) fn changed(&self) -> &Notify {
-        &self.changed
+    /// Fires when a job has begun.
+    pub(crate) fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
     }
 
     /// What has to be written now: jobs that have run for `minimum` or have something to say and are not shown as
     /// they are, or were shown longer ago than `refresh`; and slots that are shown to run what they do not run any more.
-    pub(crate) fn take(
-        &self,
-        now: Instant,
-        minimum: std::time::Duration,
-        refresh: std::time::Duration,
-    ) -> Vec<Observation> {
+    pub(crate) fn take(&self, now: Instant, minimum: Duration, refresh: Duration) -> Vec<Observation> {
         let mut observations = Vec::new();
         for (slot, worker) in self.workers.iter().enumerate() {
             let mut cell = self.cell(slot);

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crate::clock;
 use crate::cron::Schedule;
 use crate::error::Error;
 use crate::job::{JobName, NewJob, args_from_json};
-use crate::store::Tick;
+use crate::store::{Tick, tick_id};
 
 /// How long it is remembered beyond its time that a tick was put in: longer than any pool's clock can be behind.
 const REMEMBER: Duration = Duration::from_secs(3600);
@@ -96,7 +97,7 @@ impl Periodic {
             schedule,
             args,
             catch_up: options.catch_up,
-            pickup_timeout: i64::try_from(options.pickup_timeout.as_secs()).unwrap_or(i64::MAX),
+            pickup_timeout: clock::whole_seconds(options.pickup_timeout),
         })
     }
 
@@ -134,7 +135,7 @@ impl Periodic {
 
     /// The id of the job of this tick.
     pub(crate) fn id(&self, at: i64) -> String {
-        format!("periodic:{}:{at}", self.key)
+        tick_id(&self.key, at)
     }
 
     /// Ticks after `after` and not after `until` that have to be made up for, by the policy for missed ones.
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(missed(CatchUp::Skip, 0, 600), [] as [i64; 0]);
         assert_eq!(missed(CatchUp::Last, 0, 600), [600]);
         assert_eq!(missed(CatchUp::Last, 0, 59), [] as [i64; 0]);
-        assert_eq!(missed(CatchUp::Last, 0, 1_000_000_019), [999_999_960 + 60 - 60]);
+        assert_eq!(missed(CatchUp::Last, 0, 1_000_000_019), [999_999_960]);
         assert_eq!(missed(CatchUp::All { at_most: 3 }, 0, 600), [480, 540, 600]);
         assert_eq!(missed(CatchUp::All { at_most: 100 }, 420, 600), [480, 540, 600]);
     }

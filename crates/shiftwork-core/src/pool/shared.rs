@@ -39,13 +39,11 @@ pub(crate) struct Shared {
     /// What became of the ticks of periodic jobs.
     pub(crate) ticks: Ticks,
     /// Nobody has looked for silent pools for a while: it is this pool's turn.
-    pub(crate) look_asked: Notify,
+    pub(crate) look_asked: Arc<Notify>,
     /// How many claims the pool has by the store's count, as of the last heartbeat.
     pub(crate) held: watch::Sender<usize>,
     /// This pool's scheduler has moved jobs to their queues: the dispatcher need not wait to be woken by the store.
     pub(crate) promoted: Notify,
-    /// For services that nothing in this process wakes.
-    pub(crate) never: Notify,
     at_risk: AtomicBool,
 }
 
@@ -69,10 +67,9 @@ impl Shared {
             periodics: services.periodics.into(),
             skip_hook: services.skip_hook,
             ticks: Ticks::default(),
-            look_asked: Notify::new(),
+            look_asked: Arc::default(),
             held: watch::Sender::new(0),
             promoted: Notify::new(),
-            never: Notify::new(),
             outage: Outage::default(),
             at_risk: AtomicBool::new(false),
         }

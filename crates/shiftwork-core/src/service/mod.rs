@@ -30,7 +30,7 @@ pub use watchdog::{PeriodicStats, SkippedTick};
 pub(crate) use watchdog::{SkipHook, Ticks, Watchdog};
 
 use crate::error::Error;
-use crate::pool::{BoxFuture, Link, Outage, Shared};
+use crate::pool::{BoxFuture, Link, Outage};
 use crate::store::{Store, WaitFor};
 
 /// Work that is done again and again.
@@ -40,12 +40,6 @@ pub(crate) trait Service: Send + 'static {
 
     /// One round, and how long to pause after it. A round is never interrupted, so it is bounded.
     fn round(&mut self) -> impl Future<Output = Result<Pause, Error>> + Send;
-
-    /// What ends a pause early, if [`Pause::wake`] says that anything does.
-    fn woken(shared: &Shared) -> &Notify {
-        // For services that are not woken by anything in this process.
-        &shared.never
-    }
 }
 
 /// What a service does between two rounds.
@@ -54,8 +48,8 @@ pub(crate) struct Pause {
     pub(crate) at_most: Duration,
     /// Less, if this happens.
     pub(crate) unless: Option<WaitFor>,
-    /// Less, if [`Service::woken`] fires.
-    pub(crate) wake: Option<Arc<Shared>>,
+    /// Less, if something in this process fires this.
+    pub(crate) wake: Option<Arc<Notify>>,
 }
 
 /// Runs a service until `stop` fires.
@@ -70,7 +64,7 @@ pub(crate) async fn run_service<S: Service>(
         match service.round().await {
             Ok(pause) => {
                 link.answered();
-                if let Err(error) = rest::<S>(pause, &store, &stop).await {
+                if let Err(error) = rest(pause, &store, &stop).await {
                     sleep_until(link.failed(&error), &stop).await;
                 }
             }
@@ -79,11 +73,7 @@ pub(crate) async fn run_service<S: Service>(
     }
 }
 
-async fn rest<S: Service>(
-    pause: Pause,
-    store: &Arc<dyn Store>,
-    stop: &CancellationToken,
-) -> Result<(), Error> {
+async fn rest(pause: Pause, store: &Arc<dyn Store>, stop: &CancellationToken) -> Result<(), Error> {
     let woken: BoxFuture<Result<(), Error>> = match pause.unless {
         Some(wait) => {
             let store = store.clone();
@@ -92,7 +82,7 @@ async fn rest<S: Service>(
         None => Box::pin(std::future::pending()),
     };
     let told: BoxFuture<()> = match pause.wake {
-        Some(shared) => Box::pin(async move { S::woken(&shared).notified().await }),
+        Some(wake) => Box::pin(async move { wake.notified().await }),
         None => Box::pin(std::future::pending()),
     };
     // Dropping a wait loses nothing: it only looks.

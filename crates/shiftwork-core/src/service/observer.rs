@@ -44,11 +44,7 @@ impl Service for Observer {
         Ok(match board.is_busy() {
             true => Pause { at_most: PERIOD, unless: None, wake: None },
             // Until a job begins; it is looked at when it has run for a while.
-            false => Pause { at_most: Duration::MAX, unless: None, wake: Some(self.shared.clone()) },
+            false => Pause { at_most: Duration::MAX, unless: None, wake: Some(board.changed()) },
         })
-    }
-
-    fn woken(shared: &Shared) -> &tokio::sync::Notify {
-        shared.board.changed()
     }
 }

@@ -124,7 +124,7 @@ impl Reaper {
             let lock = self.store().reaper_lock(&self.token, Some(LOCK_HOLD)).await;
             locked = lock.is_ok_and(|reply| reply.value);
             for silent in silent {
-                let patience = i64::try_from(PATIENCE_WITH_LOCK.as_secs()).unwrap_or(i64::MAX);
+                let patience = clock::whole_seconds(PATIENCE_WITH_LOCK);
                 if !locked && now.as_second() < silent.since.saturating_add(patience) {
                     continue;
                 }
@@ -191,7 +191,10 @@ impl Reaper {
                 let reason = "its claims can't be read; see the keys of its lists";
                 return Err(Error::rejected(format!("the dead pool {} can't be removed", &**pool), reason));
             }
-            self.store().reaper_lock(&self.token, Some(LOCK_HOLD)).await?;
+            // Without the lock some other reaper may do the same work; it would do no harm.
+            if let Err(error) = self.store().reaper_lock(&self.token, Some(LOCK_HOLD)).await {
+                tracing::debug!(target: "shiftwork", %error, "the reaper's lock could not be renewed");
+            }
         }
     }
 
@@ -248,7 +251,7 @@ impl Reaper {
         let unknown = pools.filter(|pool| !pool.registered && pool.held > 0).map(|pool| pool.pool.clone());
         let unknown: Vec<PoolId> = unknown.collect::<BTreeSet<_>>().into_iter().collect();
         let since = self.store().note_unknown(&unknown).await?.value;
-        let long_ago = i64::try_from(AUDIT_PERIOD.as_secs()).unwrap_or(i64::MAX);
+        let long_ago = clock::whole_seconds(AUDIT_PERIOD);
         for (pool, since) in unknown.into_iter().zip(since) {
             if now.as_second() < since.saturating_add(long_ago) {
                 continue;
@@ -302,11 +305,7 @@ impl Service for Reaper {
         let period = LOOK_PERIOD.max(LOOK_PERIOD_PER_POOL.saturating_mul(self.pools));
         // Many pools that started together must not look together for ever.
         let at_most = period.mul_f64(0.75 + 0.5 * fastrand::f64());
-        Ok(Pause { at_most, unless: None, wake: Some(self.shared.clone()) })
-    }
-
-    fn woken(shared: &Shared) -> &tokio::sync::Notify {
-        &shared.look_asked
+        Ok(Pause { at_most, unless: None, wake: Some(self.shared.look_asked.clone()) })
     }
 }
 

@@ -27,10 +27,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use periodic::*;
+pub use periodic::Tick;
+pub(crate) use periodic::{PERIODIC, tick_id};
 pub use promotion::{Promotion, promotion};
 pub use recovery::*;
-pub use shares::{Available, allot};
+pub use shares::{Available, allot, claimable};
 pub use types::*;
 
 use crate::error::Error;

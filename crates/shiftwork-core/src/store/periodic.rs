@@ -5,6 +5,14 @@ use std::time::Duration;
 use crate::job::JobName;
 use crate::store::JobBytes;
 
+/// How the ids of all periodic jobs begin, in Go and here.
+pub(crate) const PERIODIC: &str = "periodic:";
+
+/// The id of the job of a tick, as the Go library makes it.
+pub(crate) fn tick_id(schedule: &str, at: i64) -> String {
+    format!("{PERIODIC}{schedule}:{at}")
+}
+
 /// One tick of a periodic job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tick {
@@ -25,6 +33,6 @@ pub struct Tick {
 impl Tick {
     /// The id of the job, under which the tick is remembered.
     pub fn id(&self) -> String {
-        format!("periodic:{}:{}", self.schedule, self.at)
+        tick_id(&self.schedule, self.at)
     }
 }

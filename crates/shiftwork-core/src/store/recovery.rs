@@ -145,7 +145,7 @@ pub struct Recovered {
 pub struct QueueAudit {
     /// The queue.
     pub queue: JobName,
-    /// How many jobs the bookkeeping says are in progress in all; `None` if it has no such number, or something else.
+    /// How many jobs the bookkeeping says are in progress in all: 0 if it says nothing, `None` if it can't be read.
     pub lock: Option<i64>,
     /// All pools that hold something in this queue, or of which the bookkeeping says so.
     pub pools: Vec<PoolAudit>,
@@ -158,7 +158,7 @@ pub struct PoolAudit {
     pub pool: PoolId,
     /// Whether it is registered, or has a heartbeat.
     pub registered: bool,
-    /// How many jobs the bookkeeping says it has in progress; `None` if it says nothing, or nonsense.
+    /// How many jobs the bookkeeping says it has in progress; `None` if that can't be read.
     pub counted: Option<i64>,
     /// How many it really has.
     pub held: usize,
@@ -173,8 +173,7 @@ impl QueueAudit {
     /// Whether the bookkeeping says what is.
     pub fn is_sound(&self) -> bool {
         let held: usize = self.pools.iter().map(|pool| pool.held).sum();
-        let same =
-            |counted: Option<i64>, held: usize| counted.unwrap_or(0) == i64::try_from(held).unwrap_or(-1);
+        let same = |counted: Option<i64>, held: usize| counted == i64::try_from(held).ok();
         same(self.lock, held) && self.pools.iter().all(|pool| same(pool.counted, pool.held))
     }
 }

@@ -10,6 +10,18 @@
 //! The Redis script does the same sums in Lua. Both use IEEE doubles and nothing but `+ - * / ceil floor`, so the same
 //! `draw` gives the same batch in every store, which is what lets the model test compare them.
 
+/// How many jobs a queue could give now.
+pub fn claimable(waiting: usize, running: usize, paused: bool, max_concurrency: Option<u32>) -> usize {
+    if paused {
+        return 0;
+    }
+    let room = match max_concurrency {
+        None | Some(0) => usize::MAX,
+        Some(limit) => (limit as usize).saturating_sub(running),
+    };
+    waiting.min(room)
+}
+
 /// A queue as seen at the moment of claiming.
 #[derive(Debug, Clone, Copy)]
 pub struct Available {

@@ -7,6 +7,11 @@ use jiff::Timestamp;
 
 use crate::job::{JobName, PoolId};
 
+/// The most jobs that one call claims, in every store: Redis's Lua can't unpack lists of some thousands.
+pub const MAX_CLAIMS: usize = 1000;
+/// The value under unique keys that the Go library sets: it names no owner.
+pub const NO_OWNER: &str = "1";
+
 /// A job's exact bytes, as they lie in the store.
 pub type JobBytes = Arc<[u8]>;
 

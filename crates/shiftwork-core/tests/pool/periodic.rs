@@ -124,7 +124,7 @@ async fn a11_pools_with_different_schedules_do_not_starve_each_other() {
 }
 
 async fn catching_up(policy: CatchUp) -> Vec<i64> {
-    let (store, client) = store_at("2026-01-01T00:00:30Z");
+    let (_, client) = store_at("2026-01-01T00:00:30Z");
     let ran = Ran::default();
     let options = PeriodicOptions::new().catch_up(policy);
     let start = async || {
@@ -142,7 +142,6 @@ async fn catching_up(policy: CatchUp) -> Vec<i64> {
     let base = store_at("2026-01-01T00:00:00Z").0.now().as_second();
     let at = |id: &String| (id.rsplit(':').next().unwrap().parse::<i64>().unwrap() - base) / 60;
     assert!(ran.lock().unwrap().values().all(|times| *times == 1));
-    let _ = store;
     ran.lock().unwrap().keys().map(at).collect()
 }
 

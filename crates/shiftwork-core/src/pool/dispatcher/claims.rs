@@ -10,7 +10,7 @@ use super::super::slots::Running;
 use super::{Dispatcher, Event, Phase, SAME_ID_DELAY, quiet};
 use crate::clock;
 use crate::job::PoolId;
-use crate::store::{Claim, Destination, Finish, Start};
+use crate::store::{Claim, Destination, Finish, PERIODIC, Start};
 
 impl Dispatcher {
     pub(super) fn take_in_all(&mut self, claims: Vec<Claim>) {
@@ -101,7 +101,7 @@ impl Dispatcher {
             return;
         }
         let token = CancellationToken::new();
-        if ready.job.id().starts_with("periodic:") {
+        if ready.job.id().starts_with(PERIODIC) {
             self.shared.ticks.started(ready.job.id());
         }
         let check_in = self.shared.board.fill(slot, &ready.job, now);

@@ -33,8 +33,6 @@ use crate::store::{Claim, Exchange, Exchanged, QueueShare, Timed};
 
 /// Exchanges under way at once.
 const MAX_IN_FLIGHT: usize = 2;
-/// The most claims in one exchange.
-const MAX_CLAIMS: usize = 1000;
 /// An idle pool looks this often even if nothing wakes it: a wake-up may get lost with a connection.
 const SAFETY_POLL: Duration = Duration::from_secs(5);
 /// How often to look whether the heartbeat gets through again.

@@ -1,9 +1,9 @@
 //! What the dispatcher asks of the store: exchanges, and now and then its own claims.
 
 use super::super::completer::Group;
-use super::{Dispatcher, Event, MAX_CLAIMS, MAX_IN_FLIGHT, Phase};
+use super::{Dispatcher, Event, MAX_IN_FLIGHT, Phase};
 use crate::clock;
-use crate::store::{ClaimRequest, Exchange};
+use crate::store::{ClaimRequest, Exchange, MAX_CLAIMS};
 
 impl Dispatcher {
     pub(super) fn send_exchanges(&mut self) {
