@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use shiftwork_core::Error;
 
 use crate::connection::{Connection, Target};
@@ -74,9 +74,10 @@ impl RedisStoreBuilder {
     pub async fn connect(self) -> Result<RedisStore, Error> {
         let info = parse(&self.url.0)?;
         let place = place_of(&info);
-        let client = self.client(info, &place)?;
+        let resp3 = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         let target = Target {
-            client,
+            resp3_client: self.client(info.clone().set_redis_settings(resp3), &place)?,
+            client: self.client(info, &place)?,
             place,
             connect_timeout: self.connect_timeout,
             response_timeout: self.response_timeout,

@@ -17,6 +17,8 @@ use crate::errors::{ends_connection, error_of};
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) client: redis::Client,
+    /// The same in RESP3, in which a server may speak unasked.
+    pub(crate) resp3_client: redis::Client,
     /// The server for people to read: no credentials.
     pub(crate) place: String,
     pub(crate) connect_timeout: Duration,

@@ -26,6 +26,9 @@ pub(crate) async fn exchange(inner: &Inner, request: &Exchange) -> Result<Timed<
             claimed.push(Claim { queue: queue.clone(), job: bytes(job)?.into() });
         }
     }
+    if !claimed.is_empty() {
+        inner.wake.found(inner, claimed.iter().map(|claim| &claim.queue));
+    }
     let mut unusable = Vec::new();
     for item in array(refused)? {
         let [queue, reason] = array_of(item)?;

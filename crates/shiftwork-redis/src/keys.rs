@@ -119,6 +119,11 @@ impl Keys {
         self.key(&format!("crashes:{id}"))
     }
 
+    /// Ours: lives for two seconds; whoever waits to be woken checks with it that changes are reported.
+    pub(crate) fn wake_check(&self, number: u64) -> String {
+        self.key(&format!("wake_check:{number:x}"))
+    }
+
     pub(crate) fn jobs(&self, queue: &str) -> String {
         self.key(&format!("jobs:{queue}"))
     }

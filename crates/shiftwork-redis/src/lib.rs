@@ -3,7 +3,7 @@
 //!
 //! [`RedisStore`] is the way in. Inside: all keys are built in `keys`, each atomic verb is a script in `scripts/`, with the
 //! file of the same name around it that takes arguments and replies apart; `connection` comes back by itself; `errors`
-//! tells what is worth trying again.
+//! tells what is worth trying again; `wake` sleeps until the server reports a change.
 
 mod audit;
 mod claims;
@@ -20,7 +20,7 @@ mod recovery;
 mod reply;
 mod script;
 mod store;
-mod wait;
+mod wake;
 
 pub use connect::RedisStoreBuilder;
 pub use store::RedisStore;

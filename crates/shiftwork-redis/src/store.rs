@@ -7,14 +7,14 @@ use shiftwork_core::Error;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
     Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
-    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, WaitFor,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, WaitFor, WaitFuture,
 };
 
 use crate::connect::RedisStoreBuilder;
 use crate::connection::Connection;
 use crate::keys::Keys;
 use crate::reply::ClockOffset;
-use crate::{audit, claims, due, exchange, periodic, pools, push, recovery, wait};
+use crate::{audit, claims, due, exchange, periodic, pools, push, recovery, wake};
 
 /// Jobs on Redis or Valkey, in the layout of the Go library gocraft/work. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -28,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     pub(crate) known: push::KnownJobs,
     pub(crate) offset: ClockOffset,
+    pub(crate) wake: wake::Wake,
     namespace: String,
 }
 
@@ -53,6 +54,7 @@ impl RedisStore {
                 keys: Keys::new(namespace),
                 known: push::KnownJobs::default(),
                 offset: ClockOffset::default(),
+                wake: wake::Wake::default(),
                 namespace: namespace.to_owned(),
             }),
         }
@@ -163,8 +165,8 @@ impl Store for RedisStore {
         Box::pin(audit::repair(&self.inner, audit))
     }
 
-    fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {
-        Box::pin(wait::wait(&self.inner, wait))
+    fn wait(&self, wait: WaitFor) -> WaitFuture<'_> {
+        Box::pin(wake::wait(&self.inner, wait))
     }
 
     fn dedicated(&self) -> Option<StoreFuture<'_, Arc<dyn Store>>> {

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{
     Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
-    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, Timed, WaitFor,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, Timed, WaitFor, WaitFuture,
 };
 use shiftwork_core::{Error, clock};
 
@@ -190,7 +190,7 @@ impl SqliteStore {
         Ok(pushed)
     }
 
-    async fn wait_for(&self, wait: WaitFor) -> Result<Timed<()>, Error> {
+    async fn wait_for(&self, wait: WaitFor) -> Result<(), Error> {
         let kind = match &wait {
             WaitFor::Work { .. } => Changed::WORK,
             WaitFor::EarlierDue { .. } => Changed::DUE,
@@ -209,7 +209,7 @@ impl SqliteStore {
                 })
                 .await?;
             if look.value {
-                return Ok(look.with(()));
+                return Ok(());
             }
             waiter.changed().await;
         }
@@ -357,7 +357,7 @@ impl Store for SqliteStore {
         )
     }
 
-    fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {
+    fn wait(&self, wait: WaitFor) -> WaitFuture<'_> {
         Box::pin(self.wait_for(wait))
     }
 

@@ -21,7 +21,7 @@ async fn returns(store: &Arc<dyn Store>, wait: WaitFor) {
 /// A wait that is under way: it has looked at least once when this returns.
 async fn waiting(subject: &impl Subject, wait: WaitFor) -> JoinHandle<()> {
     let store = subject.store();
-    let waiting = tokio::spawn(async move { store.wait(wait).await.map(|_| ()).expect("a wait") });
+    let waiting = tokio::spawn(async move { store.wait(wait).await.expect("a wait") });
     tokio::task::yield_now().await;
     // Another call over the same handle: by the time it is answered, the first look has been sent.
     subject.store().time().await.expect("the time");

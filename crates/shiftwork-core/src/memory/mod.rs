@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::job::{JobName, PoolId};
 use crate::store::{
     Backlog, Beat, BeatReply, Claim, Exchange, Exchanged, Held, Look, Looked, Observation, Promoted, Push,
-    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, Timed, WaitFor,
+    Pushed, QueueAudit, Recover, Recovered, Start, Store, StoreFuture, Tick, Timed, WaitFor, WaitFuture,
 };
 use faults::Faults;
 use state::State;
@@ -280,7 +280,7 @@ impl Store for MemoryStore {
         self.verb(Verb::Repair, |_, _| false)
     }
 
-    fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()> {
+    fn wait(&self, wait: WaitFor) -> WaitFuture<'_> {
         Box::pin(async move {
             let mut changes = self.shared.changes.subscribe();
             loop {
@@ -296,7 +296,7 @@ impl Store for MemoryStore {
                     }
                 };
                 if awaited {
-                    return Ok(Timed { now: self.now(), value: () });
+                    return Ok(());
                 }
                 // The sender lives as long as `self`, so this can't fail.
                 let _ = changes.changed().await;

@@ -77,7 +77,7 @@ async fn rest(pause: Pause, store: &Arc<dyn Store>, stop: &CancellationToken) ->
     let woken: BoxFuture<Result<(), Error>> = match pause.unless {
         Some(wait) => {
             let store = store.clone();
-            Box::pin(async move { store.wait(wait).await.map(|_| ()) })
+            Box::pin(async move { store.wait(wait).await })
         }
         None => Box::pin(std::future::pending()),
     };

@@ -40,6 +40,9 @@ use crate::job::{JobName, PoolId};
 /// What every verb returns: a boxed future that may run in a task of its own.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<Timed<T>, Error>> + Send + 'a>>;
 
+/// The end of a wait. It carries no time: who is woken should not wait for that, too.
+pub type WaitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
 /// A place that keeps jobs, bound to one namespace. See the [module docs](self) for the contract.
 ///
 /// Errors: [`Error::is_unavailable`] when the store could not be reached (whether the verb took effect is not known),
@@ -154,7 +157,7 @@ pub trait Store: Debug + Send + Sync + 'static {
     ///
     /// A wake-up is a hint: it may come for nothing, and callers bound the wait by a timer of their own. It is never
     /// dropped between the caller's last look and the start of the wait, because the wait begins by looking.
-    fn wait(&self, wait: WaitFor) -> StoreFuture<'_, ()>;
+    fn wait(&self, wait: WaitFor) -> WaitFuture<'_>;
 
     /// A second way to the same store that shares nothing with the first, opened on the caller's runtime: for
     /// heartbeats, which must get through when the rest is busy or blocked.

@@ -16,7 +16,7 @@ impl Dispatcher {
         let mut phase = self.phase.clone();
         tokio::spawn(async move {
             let result = tokio::select! {
-                result = store.wait(WaitFor::Work { queues }) => result.map(|_| ()),
+                result = store.wait(WaitFor::Work { queues }) => result,
                 // Nobody listens any more. Nothing is lost by dropping this call: it only looks.
                 () = quiet(&mut phase) => Ok(()),
             };
