@@ -27,6 +27,7 @@ struct Shared {
     delay_micros: AtomicU64,
     refuse: AtomicBool,
     swallow_replies: AtomicBool,
+    swallow_pushes: AtomicBool,
     stopped: AtomicBool,
 }
 
@@ -79,6 +80,12 @@ impl FaultProxy {
     /// one is out of step, and only good for [`FaultProxy::cut`].
     pub fn swallow_replies(&self, swallow: bool) {
         self.shared.swallow_replies.store(swallow, Ordering::SeqCst);
+    }
+
+    /// Whether what the server says unasked (RESP3 pushes) is thrown away, as a proxy that does not know of such things
+    /// would. Replies come through, as long as none follows a push so closely that both arrive in one piece.
+    pub fn swallow_pushes(&self, swallow: bool) {
+        self.shared.swallow_pushes.store(swallow, Ordering::SeqCst);
     }
 
     /// Holds every piece of data from the server back for this long; zero ends it.
@@ -148,7 +155,7 @@ impl Shared {
         &self,
         mut from: TcpStream,
         mut to: TcpStream,
-        pass: impl Fn(&Shared, usize) -> bool,
+        pass: impl Fn(&Shared, &[u8]) -> bool,
     ) -> io::Result<()> {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -156,18 +163,20 @@ impl Shared {
             if length == 0 {
                 return Ok(());
             }
-            if pass(self, length) {
-                to.write_all(&buffer[..length])?;
+            let piece = &buffer[..length];
+            if pass(self, piece) {
+                to.write_all(piece)?;
             }
         }
     }
 
-    /// Whether a piece of `length` bytes from the server is passed on, after the delay that is asked for.
-    fn spoil(&self, length: usize) -> bool {
+    /// Whether a piece from the server is passed on, after the delay that is asked for.
+    fn spoil(&self, piece: &[u8]) -> bool {
         thread::sleep(Duration::from_micros(self.delay_micros.load(Ordering::SeqCst)));
-        let swallow = self.swallow_replies.load(Ordering::SeqCst);
+        let swallow = self.swallow_replies.load(Ordering::SeqCst)
+            || (self.swallow_pushes.load(Ordering::SeqCst) && piece.first() == Some(&b'>'));
         if swallow {
-            self.swallowed_bytes.fetch_add(length as u64, Ordering::SeqCst);
+            self.swallowed_bytes.fetch_add(piece.len() as u64, Ordering::SeqCst);
         }
         !swallow
     }

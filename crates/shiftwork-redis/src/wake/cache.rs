@@ -59,6 +59,8 @@ pub(super) struct Cache {
 struct Entry {
     /// None since it was reported.
     answers: Vec<Asked>,
+    /// It was reported and not read since.
+    is_reported: bool,
     /// How often it was reported since that last brought work.
     fruitless: u32,
     /// Since it was reported last: not worth asking before then.
@@ -95,6 +97,7 @@ impl Cache {
                 self.entries.insert(key.clone(), Entry::default());
             }
             let Some(entry) = self.entries.get_mut(key) else { continue };
+            entry.is_reported = false;
             if entry.answers.iter().all(|asked| asked.ask != *ask) {
                 if entry.answers.len() == MOST_ANSWERS {
                     entry.answers.remove(0);
@@ -132,18 +135,26 @@ impl Cache {
         entry.fruitless = entry.fruitless.saturating_add(1);
         entry.rest_until = Some(now + longest.mul_f64(draw));
         entry.answers.clear();
+        entry.is_reported = true;
         true
     }
 
     /// Whether the key was reported for the first time since it last brought work: most likely it does again.
     pub(super) fn is_promising(&self, key: &str) -> bool {
-        self.entries.get(key).is_some_and(|entry| entry.fruitless == 1 && entry.answers.is_empty())
+        self.entries.get(key).is_some_and(|entry| entry.is_reported && entry.fruitless == 1)
     }
 
     /// The key brought work.
     pub(super) fn bore_fruit(&mut self, key: &str) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.fruitless = 0;
+        }
+    }
+
+    /// A number that is not 0 has to be read again.
+    pub(super) fn forget(&mut self, key: &str) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.answers.retain(|asked| asked.value == Some(0));
         }
     }
 

@@ -28,6 +28,8 @@ use crate::store::Inner;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often to look without getting to sleep.
+const MOST_LOOKS: u32 = 8;
 
 /// What those who wait at one store share.
 #[derive(Debug, Default)]
@@ -47,7 +49,9 @@ pub(crate) async fn wait(inner: &Arc<Inner>, wait: WaitFor) -> Result<(), Error>
     let wanted = Wanted::new(&wait, &inner.keys);
     let tracked = &inner.wake.tracked;
     let _here = tracked.waiter();
-    let mut woken = false;
+    // Whether this call has looked or slept: what an earlier one has left behind is not worth a wake-up.
+    let mut is_current = false;
+    let mut looks = 0;
     loop {
         let mut changes = tracked.changes();
         let connection = match tracked.way(inner).await? {
@@ -60,6 +64,10 @@ pub(crate) async fn wait(inner: &Arc<Inner>, wait: WaitFor) -> Result<(), Error>
             }
         };
         match tracked.with_cache(|cache| wanted.verdict(cache, clock::now())) {
+            // It may have been claimed just now, and the report of that be on its way.
+            Verdict::Here if !is_current => {
+                tracked.with_cache(|cache| wanted.keys().for_each(|key| cache.forget(key)));
+            }
             Verdict::Here => {
                 if let Wanted::Due(sets) = &wanted {
                     tracked.with_cache(|cache| sets.iter().for_each(|set| cache.bore_fruit(&set.key)));
@@ -67,13 +75,19 @@ pub(crate) async fn wait(inner: &Arc<Inner>, wait: WaitFor) -> Result<(), Error>
                 return Ok(());
             }
             // Somebody has pushed, most likely: a claim finds out as fast as another look.
-            Verdict::Ask(questions) if woken && tracked.is_promising(&questions) => return Ok(()),
+            Verdict::Ask(questions) if is_current && tracked.is_promising(&questions) => return Ok(()),
+            // It is all in flux, or the server has room for too few keys: a claim finds out.
+            Verdict::Ask(_) if looks == MOST_LOOKS => return Ok(()),
             Verdict::Ask(questions) => {
-                woken = false;
+                is_current = true;
+                looks += 1;
                 tracked.ask(&connection, &questions).await.map_err(|error| inner.connection.error(&error))?;
             }
             Verdict::NotYet(not_before) => {
-                woken = true;
+                is_current = true;
+                if not_before.is_none() {
+                    looks = 0;
+                }
                 tokio::select! {
                     // The sender lives as long as the store.
                     _ = changes.changed() => {}

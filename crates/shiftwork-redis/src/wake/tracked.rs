@@ -204,10 +204,8 @@ impl Tracked {
         if let Some(way) = self.current_way() {
             return Ok(way);
         }
-        if let Some(opened) = lock(&self.open).opened
-            && opened.elapsed() < SHORT_LIFE
-        {
-            let until = opened + SHORT_LIFE;
+        let opened = lock(&self.open).opened;
+        if let Some(until) = opened.map(|opened| opened + SHORT_LIFE).filter(|until| *until > clock::now()) {
             lock(&self.open).poll_until = Some(until);
             return Ok(Way::PollUntil(until));
         }
@@ -249,8 +247,10 @@ impl Tracked {
             });
         let mut connection =
             target.resp3_client.get_multiplexed_async_connection_with_config(&config).await?;
+        // Without NOLOOP: with it a server that runs out of room for keys forgets one without a word, if that happens while this
+        // client reads another one. Nothing is written on this connection anyway.
         let mut tracking = redis::cmd("CLIENT");
-        let () = tracking.arg("TRACKING").arg("ON").arg("NOLOOP").query_async(&mut connection).await?;
+        let () = tracking.arg("TRACKING").arg("ON").query_async(&mut connection).await?;
         {
             let mut open = lock(&self.open);
             open.connection = Some((generation, connection.clone()));

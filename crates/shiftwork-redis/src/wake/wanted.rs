@@ -56,6 +56,15 @@ impl Wanted {
         }
     }
 
+    /// The keys that it is first of all about.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        let (queues, sets) = match self {
+            Self::Work(queues) => (&queues[..], &[][..]),
+            Self::Due(sets) => (&[][..], &sets[..]),
+        };
+        queues.iter().map(|queue| &*queue.length.key).chain(sets.iter().map(|set| &*set.key))
+    }
+
     /// What follows from what is known now.
     pub(super) fn verdict(&self, cache: &Cache, now: Instant) -> Verdict {
         let mut open = Open { cache, now, ask: Vec::new(), not_before: None };

@@ -9,6 +9,7 @@ mod connecting;
 mod damage;
 mod layout;
 mod outages;
+mod waking;
 
 use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{Claim, ClaimRequest, JobBytes, Push, QueueShare, Store};
