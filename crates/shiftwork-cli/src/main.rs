@@ -32,11 +32,14 @@ enum Command {
     Work(commands::work::Work),
     /// Watch a worker pool at work: no server, nothing to set up.
     Demo(commands::demo::Demo),
+    /// Measure how fast jobs are done.
+    Bench(commands::bench::Bench),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    logging::install();
+    // A benchmark starts and stops pools all the time.
+    logging::install(matches!(arguments.command, Command::Bench(_)));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
             Command::Enqueue(enqueue) => enqueue.run(&arguments.store).await,
             Command::Work(work) => work.run(&arguments.store).await,
             Command::Demo(demo) => demo.run(&arguments.store).await,
+            Command::Bench(bench) => bench.run(&arguments.store).await,
         }
     });
     // A handler that hangs must not keep the process: its job has been given back.

@@ -22,11 +22,12 @@ pub(crate) struct StoreOptions {
 impl StoreOptions {
     /// Connects; to the embedded file if no store is named.
     pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
-        let url = match &self.store {
-            Some(url) => url.clone(),
-            None => embedded_file()?,
-        };
-        Ok(shiftwork::connect_to(&url, &self.namespace).await?)
+        Ok(shiftwork::connect_to(&self.url()?, &self.namespace).await?)
+    }
+
+    /// The store's URL; that of the embedded file if none is named.
+    pub(crate) fn url(&self) -> anyhow::Result<String> {
+        self.store.clone().map_or_else(embedded_file, Ok)
     }
 }
 

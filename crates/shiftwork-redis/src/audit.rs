@@ -9,8 +9,8 @@ use shiftwork_core::job::{JobName, PoolId};
 use shiftwork_core::store::{PoolAudit, QueueAudit, Timed};
 
 use crate::claims::time;
-use crate::recovery::{known, since};
-use crate::reply::{bytes, integer, unexpected};
+use crate::recovery::{job_names, since};
+use crate::reply::{array_of, bytes, integer, unexpected};
 use crate::script::{REAPER_LOCK, REPAIR};
 use crate::store::Inner;
 
@@ -18,10 +18,17 @@ use crate::store::Inner;
 const CHUNK: usize = 500;
 
 pub(crate) async fn audit(inner: &Inner, queues: &[JobName]) -> Result<Timed<Vec<QueueAudit>>, Error> {
-    let names: BTreeSet<JobName> = known(inner).await?.into_iter().chain(queues.iter().cloned()).collect();
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("TIME").cmd("SMEMBERS").arg(inner.keys.known_jobs());
+    pipeline.cmd("SMEMBERS").arg(inner.keys.worker_pools());
+    let replies: Result<Vec<Value>, _> =
+        inner.connection.pipeline(&mut pipeline).await?.into_iter().collect();
+    let replies = replies.map_err(|error| inner.connection.error(&error))?;
+    let [now, known, members] = array_of(Value::Array(replies))?;
+    let [seconds, micros] = array_of(now)?;
+    let now = inner.offset.time(&seconds, &micros)?;
+    let names: BTreeSet<JobName> = job_names(known)?.into_iter().chain(queues.iter().cloned()).collect();
     let names: Vec<JobName> = names.into_iter().collect();
-    let members: Value =
-        inner.connection.query(redis::cmd("SMEMBERS").arg(inner.keys.worker_pools())).await?;
     let registered: HashSet<String> = texts(members)?.into_iter().collect();
     let mut audits = Vec::new();
     for chunk in names.chunks(CHUNK) {
@@ -52,12 +59,12 @@ pub(crate) async fn audit(inner: &Inner, queues: &[JobName]) -> Result<Timed<Vec
             audits.push(QueueAudit { queue: queue.clone(), lock, pools });
         }
     }
-    count(inner, &mut audits).await?;
-    time(inner, audits).await
+    count(inner, &mut audits, now.as_second()).await?;
+    Ok(Timed { now, value: audits })
 }
 
 /// How much the pools really have in progress, and whether those that are not registered have a heartbeat.
-async fn count(inner: &Inner, audits: &mut [QueueAudit]) -> Result<(), Error> {
+async fn count(inner: &Inner, audits: &mut [QueueAudit], now: i64) -> Result<(), Error> {
     let mut pipeline = redis::pipe();
     for audit in &*audits {
         for pool in &audit.pools {
@@ -68,7 +75,6 @@ async fn count(inner: &Inner, audits: &mut [QueueAudit]) -> Result<(), Error> {
     if pipeline.is_empty() {
         return Ok(());
     }
-    let now = time(inner, ()).await?.now.as_second();
     let mut replies = inner.connection.pipeline(&mut pipeline).await?.into_iter();
     for pool in audits.iter_mut().flat_map(|audit| &mut audit.pools) {
         let held = replies.next().and_then(Result::ok).and_then(|value| integer(&value).ok());

@@ -61,7 +61,8 @@ pub(crate) async fn look(inner: &Inner, look: &Look) -> Result<Timed<Looked>, Er
         value.silent.push(SilentPool { witness: Witness::Unregistered, ..silent });
     }
     if !value.silent.is_empty() {
-        value.known = known(inner).await?;
+        let known = inner.connection.query(redis::cmd("SMEMBERS").arg(inner.keys.known_jobs())).await?;
+        value.known = job_names(known)?;
     }
     Ok(Timed { now, value })
 }
@@ -246,12 +247,9 @@ pub(crate) async fn recover(inner: &Inner, recover: &Recover) -> Result<Timed<Re
 }
 
 /// Names of all jobs that were ever pushed or worked on.
-pub(crate) async fn known(inner: &Inner) -> Result<Vec<JobName>, Error> {
-    let reply: Value = inner.connection.query(redis::cmd("SMEMBERS").arg(inner.keys.known_jobs())).await?;
-    let names = match reply {
-        Value::Set(names) | Value::Array(names) => names,
-        other => return Err(unexpected(&other)),
-    };
+/// The names in a set that are names.
+pub(crate) fn job_names(set: Value) -> Result<Vec<JobName>, Error> {
+    let (Value::Set(names) | Value::Array(names)) = set else { return Err(unexpected(&set)) };
     let names = names.into_iter().filter_map(|name| {
         let name = String::from_utf8(bytes(name).ok()?).ok()?;
         JobName::new(name).ok()

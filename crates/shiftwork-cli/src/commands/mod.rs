@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod enqueue;
 pub(crate) mod shell;

@@ -3,7 +3,7 @@
 //! A pool that is killed leaves claims behind. Every pool has a reaper, none is the leader: whoever looks first looks for
 //! all ([`Store::look`](crate::store::Store::look)), and what has been seen of the others is kept in the store. The reply to a
 //! heartbeat says when nobody has looked for a while; besides, each reaper has a timer that is the slower the more pools
-//! there are. So the fleet as a whole looks every two seconds, however large it is.
+//! there are. So the fleet as a whole looks every three seconds, however large it is.
 //!
 //! A pool is dead if its heartbeat has stood still for [`SILENT_FOR`]. What is done about it is fenced: the step that
 //! takes its claims does nothing if it has shown any sign of life since ([`Witness`]). Three passes, as in the Go library: pools
@@ -27,7 +27,7 @@ use crate::store::{Held, Look, Looked, Observation, QueueAudit, Recover, Recover
 /// How long a heartbeat has to stand still, as in the Go library: two beats.
 const SILENT_FOR: Duration = Duration::from_secs(10);
 /// The whole fleet looks about this often.
-pub(crate) const LOOK_PERIOD: Duration = Duration::from_secs(2);
+pub(crate) const LOOK_PERIOD: Duration = Duration::from_secs(3);
 /// Two looks closer together than this are one too many.
 const LOOKED_JUST_NOW: Duration = Duration::from_millis(1500);
 /// Each pool's own timer, for each pool that there is.

@@ -33,8 +33,8 @@ end
 at = 5 + claimable
 while at <= #ARGV do
   local queue, destination = tonumber(ARGV[at]), ARGV[at + 1]
-  -- A list of the wrong type holds no claim.
-  if pcall('LREM', KEYS[3 + (queue - 1) * 6 + 2], '1', ARGV[at + 2]) == 1 then
+  -- A list of the wrong type holds no claim. From the old end on: what was claimed first mostly ends first.
+  if pcall('LREM', KEYS[3 + (queue - 1) * 6 + 2], '-1', ARGV[at + 2]) == 1 then
     finished[queue] = (finished[queue] or 0) + 1
     if destination ~= '0' then
       call('ZADD', KEYS[tonumber(destination)], ARGV[at + 3], ARGV[at + 4])
@@ -50,6 +50,14 @@ end
 
 local available, taken = {}, {}
 if limit > 0 then
+  -- Most queues are not paused and have no limit, so all are asked at once.
+  local paused, limits = {}, {}
+  for queue = 1, claimable do
+    local key = 3 + (queue - 1) * 6
+    paused[queue], limits[queue] = KEYS[key + 5], KEYS[key + 6]
+  end
+  local any_paused = call('EXISTS', unpack(paused)) > 0
+  limits = call('MGET', unpack(limits))
   for queue = 1, claimable do
     local key = 3 + (queue - 1) * 6
     local jobs = pcall('LLEN', KEYS[key + 1])
@@ -57,19 +65,16 @@ if limit > 0 then
       refused[#refused + 1] = {queue, jobs.err}
       jobs = 0
     end
-    if jobs > 0 and call('EXISTS', KEYS[key + 5]) == 1 then
+    if jobs > 0 and any_paused and call('EXISTS', KEYS[key + 5]) == 1 then
       jobs = 0
     end
-    if jobs > 0 then
-      local max = pcall('GET', KEYS[key + 6])
-      max = not failed(max) and max and tonumber(max) or 0
-      if max > 0 then
-        local lock = pcall('GET', KEYS[key + 3])
-        lock = not failed(lock) and lock and tonumber(lock) or 0
-        local room = max - (lock - (finished[queue] or 0))
-        if room < jobs then
-          jobs = room > 0 and room or 0
-        end
+    local max = limits[queue] and tonumber(limits[queue]) or 0
+    if jobs > 0 and max > 0 then
+      local lock = pcall('GET', KEYS[key + 3])
+      lock = not failed(lock) and lock and tonumber(lock) or 0
+      local room = max - (lock - (finished[queue] or 0))
+      if room < jobs then
+        jobs = room > 0 and room or 0
       end
     end
     available[queue], taken[queue] = jobs, 0

@@ -22,7 +22,7 @@ use crate::store::Inner;
 /// How long to poll before reports are tried again where they do not come.
 const RETRY: Duration = Duration::from_secs(60);
 /// How often to check that reports come.
-const CHECK_EVERY: Duration = Duration::from_secs(15);
+const CHECK_EVERY: Duration = Duration::from_secs(30);
 /// How long a report of the check may take.
 const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 /// A connection that ends sooner than this is not opened anew at once.

@@ -34,7 +34,7 @@ use crate::store::{Claim, Exchange, Exchanged, QueueShare, Timed};
 /// Exchanges under way at once.
 const MAX_IN_FLIGHT: usize = 2;
 /// An idle pool looks this often even if nothing wakes it: a wake-up may get lost with a connection.
-const SAFETY_POLL: Duration = Duration::from_secs(5);
+const SAFETY_POLL: Duration = Duration::from_secs(10);
 /// How often to look whether the heartbeat gets through again.
 const AT_RISK_POLL: Duration = Duration::from_millis(500);
 /// How long to claim nothing when the only queues with work can't be claimed from.
