@@ -67,12 +67,12 @@ impl Completer {
         forgotten
     }
 
-    /// The next group to send.
-    pub(in crate::pool) fn next_group(&mut self) -> Group {
+    /// The next group to send, of so many at most.
+    pub(in crate::pool) fn next_group(&mut self, most: usize) -> Group {
         match self.refused.pop_front() {
             Some(finishes) => Group { finishes, alone: true },
             None => {
-                let count = self.waiting.len().min(MAX_GROUP);
+                let count = self.waiting.len().min(most).min(MAX_GROUP);
                 Group { finishes: self.waiting.drain(..count).collect(), alone: false }
             }
         }

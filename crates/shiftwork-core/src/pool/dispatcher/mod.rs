@@ -33,6 +33,8 @@ use crate::store::{Claim, Exchange, Exchanged, QueueShare, Timed};
 
 /// Exchanges under way at once.
 const MAX_IN_FLIGHT: usize = 2;
+/// Finishes that are worth two exchanges.
+const WORTH_HALVING: usize = 8;
 /// An idle pool looks this often even if nothing wakes it: a wake-up may get lost with a connection.
 const SAFETY_POLL: Duration = Duration::from_secs(10);
 /// How often to look whether the heartbeat gets through again.

@@ -1,7 +1,7 @@
 //! What the dispatcher asks of the store: exchanges, and now and then its own claims.
 
 use super::super::completer::Group;
-use super::{Dispatcher, Event, MAX_IN_FLIGHT, Phase};
+use super::{Dispatcher, Event, MAX_IN_FLIGHT, Phase, WORTH_HALVING};
 use crate::clock;
 use crate::store::{ClaimRequest, Exchange, MAX_CLAIMS};
 
@@ -14,8 +14,13 @@ impl Dispatcher {
             if self.doubt.is_due(self.is_ending()) {
                 return self.ask_for_own_claims();
             }
-            let group = self.completer.next_group();
-            let limit = if group.alone { 0 } else { self.claims_wanted(!group.finishes.is_empty()) };
+            // Half of it, if there is much and nothing is under way: the store works on one half while the jobs of the
+            // other run.
+            let waiting = self.completer.len();
+            let halves = self.in_flight == 0 && waiting >= WORTH_HALVING;
+            let group = self.completer.next_group(if halves { waiting.div_ceil(2) } else { waiting });
+            let wanted = if group.alone { 0 } else { self.claims_wanted(!group.finishes.is_empty()) };
+            let limit = if halves { wanted.div_ceil(2) } else { wanted };
             if limit == 0 && group.finishes.is_empty() {
                 return;
             }
