@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redis::{Cmd, Value};
 use shiftwork_core::Error;
 use shiftwork_core::job::JobName;
-use shiftwork_core::store::{Claim, Destination, Exchange, Exchanged, MAX_CLAIMS, Timed};
+use shiftwork_core::store::{Claim, Destination, Exchange, Exchanged, Finish, JobBytes, MAX_CLAIMS, Timed};
 
 use crate::reply::{array, array_of, bytes, integer, unexpected};
 use crate::script::EXCHANGE;
@@ -13,17 +13,28 @@ use crate::store::Inner;
 
 pub(crate) async fn exchange(inner: &Inner, request: &Exchange) -> Result<Timed<Exchanged>, Error> {
     let queues = Queues::of(request);
-    let value: Value =
-        EXCHANGE.run(&inner.connection, |command| arguments(inner, request, &queues, command)).await?;
+    let order = queues.order_of(&request.finishes);
+    let value: Value = EXCHANGE
+        .run(&inner.connection, |command| arguments(inner, request, &queues, &order, command))
+        .await?;
     let [seconds, micros, lost, claims, refused] = array_of(value)?;
-    let lost = array(lost)?;
-    let lost = lost.iter().map(|index| Ok(usize::try_from(integer(index)?).unwrap_or(usize::MAX)));
+    let place = |position: &Value| {
+        let position = usize::try_from(integer(position)?).unwrap_or(usize::MAX);
+        order.get(position).copied().ok_or_else(|| unexpected(&Value::Nil))
+    };
+    let mut lost = array(lost)?.iter().map(place).collect::<Result<Vec<_>, Error>>()?;
+    lost.sort_unstable();
+    let mut groups = Vec::new();
+    let mut pairs = array(claims)?.into_iter();
+    while let (Some(queue), Some(jobs)) = (pairs.next(), pairs.next()) {
+        groups.push((queues.index(&queue)?, array(jobs)?));
+    }
+    // A queue that had more than its first share comes twice.
+    groups.sort_by_key(|(index, _)| *index);
     let mut claimed = Vec::new();
-    for group in array(claims)? {
-        let mut jobs = array(group)?.into_iter();
-        let queue = queues.name(jobs.next())?;
+    for (index, jobs) in groups {
         for job in jobs {
-            claimed.push(Claim { queue: queue.clone(), job: bytes(job)?.into() });
+            claimed.push(Claim { queue: queues.names[index].clone(), job: bytes(job)?.into() });
         }
     }
     if !claimed.is_empty() {
@@ -33,11 +44,11 @@ pub(crate) async fn exchange(inner: &Inner, request: &Exchange) -> Result<Timed<
     for item in array(refused)? {
         let [queue, reason] = array_of(item)?;
         let reason = String::from_utf8_lossy(&bytes(reason)?).into_owned();
-        unusable.push((queues.name(Some(queue))?.clone(), reason));
+        unusable.push((queues.names[queues.index(&queue)?].clone(), reason));
     }
     Ok(Timed {
         now: inner.offset.time(&seconds, &micros)?,
-        value: Exchanged { lost: lost.collect::<Result<_, Error>>()?, claims: claimed, refused: unusable },
+        value: Exchanged { lost, claims: claimed, refused: unusable },
     })
 }
 
@@ -65,15 +76,21 @@ impl<'a> Queues<'a> {
         Self { names, claimable: claimable.len(), positions }
     }
 
-    /// The queue that a script names by its position, from 1.
-    fn name(&self, position: Option<Value>) -> Result<&'a JobName, Error> {
-        let position = position.ok_or_else(|| unexpected(&Value::Nil))?;
-        let index = usize::try_from(integer(&position)? - 1).ok();
-        index.and_then(|index| self.names.get(index).copied()).ok_or_else(|| unexpected(&position))
+    /// The finishes by queue, each by its index.
+    fn order_of(&self, finishes: &[Finish]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..finishes.len()).collect();
+        order.sort_by_key(|&index| self.positions[&finishes[index].claim.queue]);
+        order
+    }
+
+    /// The index of the queue that the script names by its position, from 1.
+    fn index(&self, position: &Value) -> Result<usize, Error> {
+        let index = usize::try_from(integer(position)? - 1).ok();
+        index.filter(|index| *index < self.names.len()).ok_or_else(|| unexpected(position))
     }
 }
 
-fn arguments(inner: &Inner, request: &Exchange, queues: &Queues<'_>, command: &mut Cmd) {
+fn arguments(inner: &Inner, request: &Exchange, queues: &Queues<'_>, order: &[usize], command: &mut Cmd) {
     command.arg(3 + queues.names.len() * 6);
     command.arg(inner.keys.retry()).arg(inner.keys.scheduled()).arg(inner.keys.dead());
     for queue in &queues.names {
@@ -82,21 +99,31 @@ fn arguments(inner: &Inner, request: &Exchange, queues: &Queues<'_>, command: &m
         command.arg(&keys.paused).arg(&keys.max_concurrency);
     }
     let limit = request.claim.limit.min(MAX_CLAIMS);
+    let moves: Vec<_> = order.iter().map(|&index| target(&request.finishes[index].to)).enumerate().collect();
+    let moves = moves.iter().filter_map(|(position, target)| target.map(|target| (position, target)));
     command.arg(&*request.pool).arg(queues.claimable).arg(limit).arg(format!("{:?}", request.claim.draw));
+    command.arg(moves.clone().count());
     for share in &request.claim.queues[..queues.claimable] {
         command.arg(share.weight);
     }
-    for finish in &request.finishes {
-        command.arg(queues.positions[&finish.claim.queue] + 1);
-        let (place, score, job) = match &finish.to {
-            Destination::Gone => {
-                command.arg(b"0").arg(&*finish.claim.job);
-                continue;
-            }
-            Destination::Retry { at, job } => (b"1", at, job),
-            Destination::Scheduled { at, job } => (b"2", at, job),
-            Destination::Dead { at, job } => (b"3", at, job),
-        };
-        command.arg(place).arg(&*finish.claim.job).arg(*score).arg(&**job);
+    for (position, (set, at, job)) in moves {
+        command.arg(position).arg(set).arg(at).arg(&**job);
+    }
+    let queue_of = |index: &usize| &request.finishes[*index].claim.queue;
+    for group in order.chunk_by(|one, other| queue_of(one) == queue_of(other)) {
+        command.arg(queues.positions[queue_of(&group[0])] + 1).arg(group.len());
+        for &index in group {
+            command.arg(&*request.finishes[index].claim.job);
+        }
+    }
+}
+
+/// The set that a job goes to, by its position among the script's keys, with its score and its new bytes.
+fn target(to: &Destination) -> Option<(u8, i64, &JobBytes)> {
+    match to {
+        Destination::Gone => None,
+        Destination::Retry { at, job } => Some((1, *at, job)),
+        Destination::Scheduled { at, job } => Some((2, *at, job)),
+        Destination::Dead { at, job } => Some((3, *at, job)),
     }
 }
