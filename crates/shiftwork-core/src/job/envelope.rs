@@ -15,7 +15,7 @@ use super::scan::{Scanner, SyntaxError, unescape};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawJob {
     bytes: Arc<[u8]>,
-    fields: Fields,
+    fields: Arc<Fields>,
 }
 
 /// Bytes that are not a job, and why. The bytes are with whoever asked.
@@ -113,7 +113,7 @@ impl RawJob {
             }
         }
         scanner.expect_end()?;
-        Ok(Self { bytes, fields })
+        Ok(Self { bytes, fields: Arc::new(fields) })
     }
 
     /// The name of the job type; empty if the job does not say.
