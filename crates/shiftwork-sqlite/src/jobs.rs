@@ -31,10 +31,10 @@ impl<'a> Jobs<'a> {
             insert_claim: prepare(
                 "INSERT INTO claim (queue, pool, digest, sequence, job) VALUES (?1, ?2, ?3, ?4, ?5)",
             )?,
-            // Of two equal claims the later one goes.
+            // Of two equal claims the older one goes.
             delete_claim: prepare(
                 "DELETE FROM claim WHERE queue = ?1 AND pool = ?2 AND digest = ?3 AND sequence =
-                    (SELECT max(sequence) FROM claim WHERE queue = ?1 AND pool = ?2 AND digest = ?3 AND job = ?4)",
+                    (SELECT min(sequence) FROM claim WHERE queue = ?1 AND pool = ?2 AND digest = ?3 AND job = ?4)",
             )?,
         })
     }

@@ -80,8 +80,8 @@ impl Queue {
 
     pub(super) fn remove_claim(&mut self, pool: &PoolId, job: &JobBytes) -> bool {
         let Some(claims) = self.claims.get_mut(pool) else { return false };
-        // Of two equal claims the later one goes, as with the Go library's LREM.
-        let Some(position) = claims.iter().rposition(|claimed| claimed == job) else { return false };
+        // Of two equal claims the older one goes: on Redis that is the one found first from the end where jobs end.
+        let Some(position) = claims.iter().position(|claimed| claimed == job) else { return false };
         claims.remove(position);
         if claims.is_empty() {
             self.claims.remove(pool);

@@ -203,7 +203,7 @@ local function shares_of(points, available)
   return shares
 end
 
-if limit > 0 then
+if limit > 0 and claimable > 0 then
   -- Most queues have jobs, are not paused and have no limit, so all are asked at once, a thousand in a call.
   local paused, there, limits = 0, 0, nil
   for first = 1, claimable, 1000 do
@@ -225,7 +225,7 @@ if limit > 0 then
   local left = limit
   if paused == 0 and not limits and there == claimable then
     -- None is empty, so nobody needs to know how long they are, unless one turns out to be shorter than its share.
-    for queue, share in ipairs(shares_of(limit)) do
+    for queue, share in ipairs(shares_of(limit) or {}) do
       if share > 0 then
         left = left - claim(queue, share)
       end

@@ -43,7 +43,7 @@ for index = (#ARGV - 5) / 4, 1, -1 do
   local at = 5 + (index - 1) * 4
   local queue = tonumber(ARGV[at + 1])
   local base = 4 + (queue - 1) * 4
-  if redis.pcall('LREM', KEYS[base + 2], '1', ARGV[at + 2]) == 1 then
+  if redis.pcall('LREM', KEYS[base + 2], '-1', ARGV[at + 2]) == 1 then
     touched[queue] = true
     if ARGV[at + 3] == '' then
       call('RPUSH', KEYS[base + 1], ARGV[at + 2])

@@ -7,7 +7,7 @@ local call = redis.call
 call('LLEN', KEYS[1])
 local released = 0
 for index = 2, #ARGV do
-  if call('LREM', KEYS[2], '1', ARGV[index]) == 1 then
+  if call('LREM', KEYS[2], '-1', ARGV[index]) == 1 then
     call('RPUSH', KEYS[1], ARGV[index])
     released = released + 1
   end
