@@ -40,7 +40,11 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     // A benchmark starts and stops pools all the time.
     logging::install(matches!(arguments.command, Command::Bench(_)));
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if let Command::Bench(bench) = &arguments.command {
+        runtime.worker_threads(bench.threads());
+    }
+    let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: no async runtime can be made: {error}");

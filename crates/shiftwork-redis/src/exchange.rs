@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redis::{Cmd, Value};
 use shiftwork_core::Error;
 use shiftwork_core::job::JobName;
-use shiftwork_core::store::{Claim, Destination, Exchange, Exchanged, Finish, JobBytes, MAX_CLAIMS, Timed};
+use shiftwork_core::store::{Claim, Destination, Exchange, Exchanged, JobBytes, MAX_CLAIMS, Timed};
 
 use crate::reply::{array, array_of, bytes, integer, unexpected};
 use crate::script::EXCHANGE;
@@ -13,7 +13,7 @@ use crate::store::Inner;
 
 pub(crate) async fn exchange(inner: &Inner, request: &Exchange) -> Result<Timed<Exchanged>, Error> {
     let queues = Queues::of(request);
-    let order = queues.order_of(&request.finishes);
+    let order = queues.order();
     let value: Value = EXCHANGE
         .run(&inner.connection, |command| arguments(inner, request, &queues, &order, command))
         .await?;
@@ -56,30 +56,33 @@ pub(crate) async fn exchange(inner: &Inner, request: &Exchange) -> Result<Timed<
 struct Queues<'a> {
     names: Vec<&'a JobName>,
     claimable: usize,
-    positions: HashMap<&'a JobName, usize>,
+    /// For each finish the index of its queue.
+    of_finishes: Vec<usize>,
 }
 
 impl<'a> Queues<'a> {
     fn of(request: &'a Exchange) -> Self {
         let claimable = if request.claim.limit == 0 { &[][..] } else { &request.claim.queues };
         let mut names: Vec<_> = claimable.iter().map(|share| &share.queue).collect();
-        let mut positions: HashMap<_, _> = HashMap::new();
+        let mut of_finishes = Vec::with_capacity(request.finishes.len());
         if !request.finishes.is_empty() {
-            positions = names.iter().enumerate().map(|(position, name)| (*name, position)).collect();
+            let mut indices: HashMap<_, _> =
+                names.iter().enumerate().map(|(index, name)| (*name, index)).collect();
             for finish in &request.finishes {
-                positions.entry(&finish.claim.queue).or_insert_with(|| {
+                let index = *indices.entry(&finish.claim.queue).or_insert_with(|| {
                     names.push(&finish.claim.queue);
                     names.len() - 1
                 });
+                of_finishes.push(index);
             }
         }
-        Self { names, claimable: claimable.len(), positions }
+        Self { names, claimable: claimable.len(), of_finishes }
     }
 
     /// The finishes by queue, each by its index.
-    fn order_of(&self, finishes: &[Finish]) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..finishes.len()).collect();
-        order.sort_by_key(|&index| self.positions[&finishes[index].claim.queue]);
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.of_finishes.len()).collect();
+        order.sort_by_key(|&index| self.of_finishes[index]);
         order
     }
 
@@ -109,9 +112,9 @@ fn arguments(inner: &Inner, request: &Exchange, queues: &Queues<'_>, order: &[us
     for (position, (set, at, job)) in moves {
         command.arg(position).arg(set).arg(at).arg(&**job);
     }
-    let queue_of = |index: &usize| &request.finishes[*index].claim.queue;
+    let queue_of = |index: &usize| queues.of_finishes[*index];
     for group in order.chunk_by(|one, other| queue_of(one) == queue_of(other)) {
-        command.arg(queues.positions[queue_of(&group[0])] + 1).arg(group.len());
+        command.arg(queue_of(&group[0]) + 1).arg(group.len());
         for &index in group {
             command.arg(&*request.finishes[index].claim.job);
         }

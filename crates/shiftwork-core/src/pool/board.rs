@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::clock::{self, Instant};
+use crate::clock::Instant;
 use crate::job::RawJob;
 use crate::store::{Observation, ObservedJob};
 
@@ -57,11 +57,16 @@ impl Board {
     }
 
     /// A slot begins with a job.
-    pub(crate) fn fill(self: &Arc<Self>, slot: usize, job: &RawJob, started_at: i64) -> CheckIn {
+    pub(crate) fn fill(
+        self: &Arc<Self>,
+        slot: usize,
+        job: &RawJob,
+        started: Instant,
+        started_at: i64,
+    ) -> CheckIn {
         let mut cell = self.cell(slot);
         cell.attempts += 1;
-        cell.current =
-            Some(Current { job: job.clone(), started: clock::now(), started_at, checkin: None, lines: 0 });
+        cell.current = Some(Current { job: job.clone(), started, started_at, checkin: None, lines: 0 });
         let attempt = cell.attempts;
         drop(cell);
         self.changed.notify_one();

@@ -175,6 +175,18 @@ impl Context {
         self.inner.shared.at_risk()
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.inner.shared
+    }
+
+    pub(crate) fn job_type(&self) -> &JobType {
+        &self.inner.job_type
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.inner.token
+    }
+
     pub(crate) fn blocking_threads(&self) -> tokio::runtime::Handle {
         self.inner.shared.blocking.handle()
     }

@@ -2,22 +2,15 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use tokio_util::sync::CancellationToken;
-
-use super::board::CheckIn;
 use super::context::Context;
 use super::middleware::Next;
 use super::outcome::HandlerResult;
 use super::policy::{End, Fate, dead, fate};
-use super::registry::JobType;
-use super::shared::Shared;
 use crate::clock;
 use crate::error::full_text;
-use crate::job::RawJob;
+use futures_util::FutureExt;
 
 /// How long a handler may go on after its token has fired because its time was up.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(1);
@@ -27,50 +20,42 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 /// One attempt at a job.
 pub(crate) struct Attempt {
-    pub(crate) job: RawJob,
-    pub(crate) job_type: Arc<JobType>,
-    pub(crate) worker: Arc<str>,
-    pub(crate) token: CancellationToken,
-    pub(crate) check_in: CheckIn,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) ctx: Context,
+    pub(crate) started: clock::Instant,
 }
 
 impl Attempt {
     /// Runs it to its end. Never panics, whatever handler, middleware and backoff do.
     pub(crate) async fn run(self) -> Fate {
-        let started = clock::now();
         let end = self.end().await;
-        let now = self.shared.clock().now().unwrap_or_else(clock::wall_now);
+        let now = self.ctx.shared().clock().now().unwrap_or_else(clock::wall_now);
+        let job = self.ctx.job();
         let decided =
-            std::panic::catch_unwind(AssertUnwindSafe(|| fate(&self.job, &end, &self.job_type.options, now)));
+            std::panic::catch_unwind(AssertUnwindSafe(|| fate(job, &end, &self.ctx.job_type().options, now)));
         let fate = decided.unwrap_or_else(|panic| {
             let reason = format!("the backoff function panicked: {}", panic_text(&*panic));
-            dead(&self.job, &reason, now)
+            dead(job, &reason, now)
         });
-        self.log(&end, &fate, started);
+        self.log(&end, &fate);
         fate
     }
 
+    /// What waits for a long time is boxed, so that the task of a short job is small.
     async fn end(&self) -> End {
-        let ctx = Context::new(
-            self.job.clone(),
-            self.job_type.clone(),
-            self.worker.clone(),
-            self.token.clone(),
-            self.check_in.clone(),
-            self.shared.clone(),
-        );
-        let next = Next::new(self.shared.middleware.clone(), self.job_type.handler.clone());
+        let next = Next::new(self.ctx.shared().middleware.clone(), self.ctx.job_type().handler.clone());
+        let ctx = self.ctx.clone();
         // The call itself is inside, too: a handler may panic before it returns its future.
         let handler = AssertUnwindSafe(async move { next.run(ctx).await }).catch_unwind();
         tokio::pin!(handler);
+        let token = self.ctx.token();
         let (reason, grace) = tokio::select! {
+            biased;
             caught = &mut handler => return end_of(caught),
             timeout = self.timeout() => (format!("timed out after {timeout:?}"), TIMEOUT_GRACE),
-            () = self.token.cancelled() => ("cancelled".to_owned(), CANCEL_GRACE),
+            () = token.cancelled() => ("cancelled".to_owned(), CANCEL_GRACE),
         };
-        self.token.cancel();
-        match tokio::time::timeout(grace, &mut handler).await.map(end_of) {
+        token.cancel();
+        match Box::pin(tokio::time::timeout(grace, &mut handler)).await.map(end_of) {
             // It had all but finished: calling that a failure would run it twice.
             Ok(returned @ End::Returned(_)) => returned,
             Ok(End::Failed(error)) => End::Failed(format!("{reason}: {error}")),
@@ -80,24 +65,24 @@ impl Attempt {
 
     /// Completes when the attempt has taken as long as it may.
     async fn timeout(&self) -> Duration {
-        match self.job_type.options.timeout {
+        match self.ctx.job_type().options.timeout {
             Some(timeout) => {
-                tokio::time::sleep(timeout).await;
+                Box::pin(tokio::time::sleep(timeout)).await;
                 timeout
             }
             None => std::future::pending().await,
         }
     }
 
-    fn log(&self, end: &End, fate: &Fate, started: clock::Instant) {
-        let (name, id) = (&*self.job_type.name, self.job.id());
-        let elapsed = clock::now().saturating_duration_since(started);
+    fn log(&self, end: &End, fate: &Fate) {
+        let (name, id) = (self.ctx.name(), self.ctx.id());
+        let elapsed = || clock::now().saturating_duration_since(self.started);
         match end {
             End::Failed(error) => tracing::warn!(
-                target: "shiftwork", job = name, id, ?elapsed, next = ?fate.kind, error, "job failed"
+                target: "shiftwork", job = name, id, elapsed = ?elapsed(), next = ?fate.kind, error, "job failed"
             ),
             End::Returned(outcome) => tracing::debug!(
-                target: "shiftwork", job = name, id, ?elapsed, next = ?fate.kind, ?outcome, "job ended"
+                target: "shiftwork", job = name, id, elapsed = ?elapsed(), next = ?fate.kind, ?outcome, "job ended"
             ),
         }
     }

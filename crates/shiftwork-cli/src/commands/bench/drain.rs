@@ -86,9 +86,13 @@ pub(super) async fn measure(bench: &Bench, scratch: &Scratch, report: &mut Repor
         report.row(row);
     }
     report.note(format!(
-        "{} jobs of {} types with {} bytes of args, medians of {} runs. The store shares this machine if it is local: look at \
-         ratios.",
-        jobs, bench.types, bench.payload, bench.runs
+        "{} jobs of {} types with {} bytes of args on {} threads, medians of {} runs. The store shares this machine if it is \
+         local: look at ratios.",
+        jobs,
+        bench.types,
+        bench.payload,
+        bench.threads(),
+        bench.runs
     ));
     Ok(())
 }

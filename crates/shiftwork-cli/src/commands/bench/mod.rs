@@ -57,6 +57,10 @@ pub(crate) struct Bench {
     #[arg(long, default_value_t = NonZeroUsize::MIN, value_name = "N")]
     pools: NonZeroUsize,
 
+    /// How many threads run them [default: half of the cores, since the store needs some, too]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
     /// How often to measure; the median counts
     #[arg(long, default_value_t = NonZeroUsize::MIN.saturating_add(2), value_name = "N")]
     runs: NonZeroUsize,
@@ -95,6 +99,12 @@ impl Bench {
         let code = measured?;
         removed?;
         Ok(code)
+    }
+
+    /// Short jobs are done fastest by few threads: threads that wake one another cost more than such a job.
+    pub(crate) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.map_or_else(|| (cores() / 2).max(1), NonZeroUsize::get)
     }
 
     async fn measure(&self, scratch: &Scratch) -> anyhow::Result<()> {

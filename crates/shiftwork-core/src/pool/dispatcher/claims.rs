@@ -2,6 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use super::super::context::Context;
 use super::super::executor::Attempt;
 use super::super::intake::{Intake, Ready, take_in};
 use super::super::link::Link;
@@ -104,15 +105,11 @@ impl Dispatcher {
         if ready.job.id().starts_with(PERIODIC) {
             self.shared.ticks.started(ready.job.id());
         }
-        let check_in = self.shared.board.fill(slot, &ready.job, now);
-        let attempt = Attempt {
-            job: ready.job,
-            job_type: ready.job_type,
-            worker,
-            token: token.clone(),
-            check_in,
-            shared: self.shared.clone(),
-        };
+        let started = clock::now();
+        let check_in = self.shared.board.fill(slot, &ready.job, started, now);
+        let ctx =
+            Context::new(ready.job, ready.job_type, worker, token.clone(), check_in, self.shared.clone());
+        let attempt = Attempt { ctx, started };
         let events = self.events.clone();
         let task = tokio::spawn(async move {
             let fate = attempt.run().await;
