@@ -1,5 +1,6 @@
 //! Developer commands: `cargo xtask test`, `ci`, `tidy`, `bench`.
 
+mod bench;
 mod ci;
 mod servers;
 mod test;
@@ -8,7 +9,7 @@ mod tidy;
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
-use xshell::{Shell, cmd};
+use xshell::Shell;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Developer commands for Shiftwork")]
@@ -29,8 +30,8 @@ enum Command {
     Ci,
     /// Check what no other tool checks: file sizes, headers, and the architecture's invariants
     Tidy,
-    /// Run the benchmarks
-    Bench,
+    /// Measure everything, the peers too, and write docs/benchmarks.md; benchmarks of single parts are in `cargo bench`
+    Bench(bench::Bench),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -42,6 +43,6 @@ fn main() -> anyhow::Result<()> {
         Command::Test { arguments } => test::run(&shell, &arguments),
         Command::Ci => ci::run(&shell),
         Command::Tidy => tidy::run(&shell),
-        Command::Bench => Ok(cmd!(shell, "cargo bench --workspace").run()?),
+        Command::Bench(bench) => bench::run(&shell, &bench),
     }
 }

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking, and runs in real time"
 )]
 
+mod bench;
 mod demo;
 mod enqueue;
 mod main_job;

@@ -27,6 +27,7 @@ use crate::store::StoreOptions;
 /// namespace of their own, or for the embedded store in a file of its own beside the one named; either is removed at
 /// the end.
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(crate) struct Bench {
     /// How many jobs to drain, or with --latency to start one by one [default: 300000, 1000]
     #[arg(long, value_name = "N")]

@@ -70,7 +70,7 @@ impl Report {
         let head: Vec<String> = first.iter().map(|(name, _)| (*name).to_owned()).collect();
         let body = self.rows.iter().map(|row| row.iter().map(|(_, figure)| figure.text()).collect());
         let lines: Vec<Vec<String>> = std::iter::once(head).chain(body).collect();
-        let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..first.len()).map(width).collect();
         let shown = lines.iter().map(|line| {
             let cells: Vec<String> =
